@@ -18,7 +18,7 @@ from typing import Any
 
 from flightline_node.judge.kernel_history import pci_key
 from flightline_node.read.facts import FactBook
-from flightline_node.read.kinds import KINDS, kind_of
+from flightline_node.read.kinds import KINDS, FileKind, kind_of
 from tests.harness import InMemory
 
 WANTED = 0.995
@@ -26,13 +26,15 @@ Read = Mapping[str, Any]
 """What every parser read of a text, by the parser's name."""
 
 
+def _kind(item: Mapping[str, Any]) -> FileKind | None:
+    kind = str(item.get("kind", "")).lower()
+    named = [one for one in KINDS if kind.startswith(one.what.lower().removeprefix("a "))]
+    return max(named, key=lambda one: len(one.what)) if named else kind_of(item["text"].encode())
+
+
 def read(item: Mapping[str, Any]) -> Read:
     """The facts of all parsers."""
-    text, kind = (item["text"] + "\n").encode(), str(item.get("kind", "")).lower()
-    named = sorted(
-        (one for one in KINDS if kind.startswith(one.what.lower().removeprefix("a "))), key=lambda one: len(one.what)
-    )
-    found = named[-1] if named else kind_of(text)
+    text, found = (item["text"] + "\n").encode(), _kind(item)
     file = str(item.get("file") or (found.file if found else "nccl-debug.log"))
     return FactBook(InMemory({file.replace("<collective>", "all_reduce"): text})).read_all()
 
@@ -83,7 +85,8 @@ def _of(*places: str) -> Callable[[Read], list[Any]]:
 def _number_of_gpus(read: Read) -> list[Any]:
     smi, kernel = read.get("nvidia_smi", {}), read.get("kernel", {})
     lists = [smi.get("gpus"), read.get("nvlink", {}).get("gpus"), read.get("nvidia_smi_topo", {}).get("gpus")]
-    lists += [test.get("matrix") for test in read.get("nvbandwidth", {}).get("tests", [])]
+    matrices = [test.get("matrix") or [[]] for test in read.get("nvbandwidth", {}).get("tests", [])]
+    lists += [max(matrix, matrix[0], key=len) for matrix in matrices]  # each GPU's own copy is one row
     counts = [len(one) for one in (*lists, kernel.get("gpu_uuids")) if one]
     counts += [*_runs(read, "ranks"), *_of("nccl_debug.ranks", "nccl_debug.gpus", "lspci.nvidia_gpus")(read)]
     return [*counts, smi.get("attached_gpus")]
@@ -97,12 +100,12 @@ READERS: Mapping[str, Callable[[Read], list[Any]]] = {
     "cudaver": _of("nvidia_smi.cuda_version", "nccl_debug.nccl_cuda_version"),
     "gpucount": _number_of_gpus,
     "gpus": _number_of_gpus,
-    "busbwavg": lambda read: _runs(read, "avg_busbw_gb_s"),
+    "busbwavg": lambda read: [*_runs(read, "avg_busbw_gb_s"), *_of("nccom_test.runs")(read)],
     "avgbusbw": lambda read: _runs(read, "avg_busbw_gb_s"),
     "busbw": lambda read: [
         one for sizes in _runs(read, "sizes") for size in sizes for key in ("busbw_gb_s", "in_place_gb_s")
         for one in (size[key], (size["bytes"], size[key]))
-    ],
+    ] + _of("nccom_test.runs")(read),
     "ranks": lambda read: [*_runs(read, "ranks"), read.get("nccl_debug", {}).get("ranks")],
     "ncclver": _of("nccl_debug.nccl_version", "nccl_tests.nccl_version"),
     "ofiver": _of("nccl_debug.ofi_plugin_version"),
@@ -123,6 +126,8 @@ READERS: Mapping[str, Callable[[Read], list[Any]]] = {
     "neuroncores": lambda read: [device.get("cores") for device in read.get("neuron_ls", {}).get("devices", [])],
 }  # fmt: skip
 """By the beginning of a key without anything but letters: every value that would be that fact."""
+_OTHERS = re.compile(r"reachable|reported|configured|died|faulty|bound|expected")
+"""Keys that begin as one of these and are what another tool says of itself or of a failure."""
 
 
 def _parts(key: str, value: Any) -> Iterator[Any]:
@@ -173,6 +178,8 @@ def compare(item: Mapping[str, Any]) -> Iterator[tuple[str, Any, bool | None]]:
         reader = next(
             (READERS[known] for known in sorted(READERS, key=len, reverse=True) if key.startswith(known)), None
         )
+        if _OTHERS.search(key) or (_kind(item) is None and "file" not in item):
+            reader = None
         found = {_plain(one) for one in reader(seen)} if reader else set()
         for part in _parts(key, value):
             yield name, part, _agrees(_plain(part), found) if reader else None

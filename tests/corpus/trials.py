@@ -25,7 +25,13 @@ MENDED = {
     "4": "the column of errors with MIG, fewer GPUs in a text than are attached (UNKNOWN, was FAIL: one may have been asked for), a panic of an old "
     "kernel, screens that could show a panic. Its first reader was its second too, in another order, and did not know the rules; its healthy excerpts that "
     "stay blocked are a list without its head (--format=noheader) and one GPU of eight",
-    "5": "nothing yet",
+    "5": "a ZFS pool that is suspended, disks and SAS hosts that fail their commands (FAIL, were go or UNKNOWN), a device's list of what it has not, "
+    "nvidia-smi's CSV of all columns. Its reader was its second too, in another order; most threads on the newest GPUs were in the rounds before, "
+    "so 84 of the 145 are kernel logs, many of machines without a GPU. The blocked one that is left is a job's log that ends before its first row. Such "
+    "a text, rows of --format=noheader (which column counts errors?) and one GPU of the eight attached are no outputs of a healthy node: whoever starts a "
+    "run by them knows nothing of what is not printed. Their label was at fault, and UNKNOWN, which asks for the whole, is right. Go stay corrected "
+    "machine checks (WARN), a kernel warning outside the drivers, and a RAID controller that no instance has. By today's code, which has seen all texts, "
+    "of the five rounds' faulty 83, 80, 73, 66, 53 are caught, by FAIL 83, 77, 68, 58, 51; of the healthy 1, 0, 0, 2, 1 are blocked, of the jobs 0, 0, 0, 5, 0",
 }
 
 

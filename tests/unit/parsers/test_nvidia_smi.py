@@ -596,3 +596,11 @@ def test_zero_bytes_at_the_end_are_padding_and_within_are_damage(name):
     assert nvidia_smi.parse({key: data + bytes(4096)}) == nvidia_smi.parse({key: data})
     with pytest.raises(ParseError, match="binary"):
         nvidia_smi.parse({key: data[:500] + b"\x00" + data[500:]})
+
+
+def test_rows_without_the_names_of_their_columns_say_so() -> None:
+    """Which number counts errors nobody can tell; a single name of a GPU is no row."""
+    with pytest.raises(ParseError, match="without the names of their columns"):
+        nvidia_smi.parse({"nvidia-smi.txt": b"0, NVIDIA H200, 25, 30.39 W, 0, 0\n1, NVIDIA H200, 25, 28.54 W, 0, 0\n"})
+    with pytest.raises(ParseError, match="neither the XML"):
+        nvidia_smi.parse({"nvidia-smi.txt": b"NVIDIA H200\nNVIDIA H200\n"})

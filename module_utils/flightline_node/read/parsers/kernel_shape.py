@@ -64,12 +64,16 @@ _WEAK = Lazy(
     r"|expired|missing|cancel",
     re.IGNORECASE,
 )
+_ABSENT = Lazy(r"\w\s*: (?:no|none|off|disabled)\s*$")
+"""A device lists what it can do: what it has not is no failure."""
 PARTS = Lazy(
     r"NVRM|nvidia|nvswitch|nvme|bnxt_|irdma|\b(?:efa|ena|md\d+)\b|rdmap|mlx5|infiniband|Lustre|LNet|k(?:efa|sock)lnd"
     r"|nfs: |BTRFS|EXT4|XFS|pci(?:eport)? [0-9a-f]{4}:|nf_conntrack"
 )
 _PART_FAILED = Lazy(
-    r"(?:NVRM|nvidia(?:-nvswitch\d*|-nvlink|-uvm|_uvm)?|mlx[45]_(?:core|ib)|bnxt_(?:en|re)|irdma|efa|ena\d*"
+    # Of a ZFS pool and of a disk too: ata's error handling, and the words of its SAS host.
+    r"(?:(?:SPLError: .{1,80}?|WARNING: )Pool|ata\d+(?:\.\d+)?(?=: .*(?:failed command|media error|error: \{))"
+    r"|sas(?=: .*(?:scsi_recover|aborting))|NVRM|nvidia(?:-nvswitch\d*|-nvlink|-uvm|_uvm)?|mlx[45]_(?:core|ib)|bnxt_(?:en|re)|irdma|efa|ena\d*"
     r"|(?:block )?nvme|md(?:/raid\S*|\d+)?|BTRFS|EXT4-fs|XFS|JBD2|infiniband|rdmap\w+|Lustre(?:Error)?|LNet(?:Error)?"
     r"|DMAR|AMD-Vi|arm-smmu\S*|pcieport)(?=[ :(])"
     r"(?=.{0,400}(?:fail|fatal|(?<![a-z])fault|\btim(?:ed|e)[ -]?out|uncorrect|unrecover|corrupt"
@@ -167,7 +171,9 @@ def verdict(line: KernelLine) -> str:
         bare = message[named.end() :] if named else after_head(message)
         if _PROGRAM.match(bare) or is_harmless(bare):
             return ORDINARY
-    if _PROGRAM.match(message) or APPLICATION_LEVEL.match(message) or not has_shape(message, urgent):
+    if _PROGRAM.match(message) or not has_shape(message, urgent):
+        return ORDINARY
+    if APPLICATION_LEVEL.match(message) and not _PART_FAILED.match(message):
         return ORDINARY
     if is_harmless(message):
         return HARMLESS
@@ -181,7 +187,7 @@ def _counts_at_boot(message: str) -> bool:
 
 def has_shape(message: str, urgent: bool = False) -> bool:
     """Does the line look like an error? urgent: it was printed at priority err or worse."""
-    return urgent or _STRONG.search(message) is not None or _is_weak(message)
+    return urgent or (_STRONG.search(message) is not None or _is_weak(message)) and _ABSENT.search(message) is None
 
 
 def speaks_of_failure(text: str) -> bool:

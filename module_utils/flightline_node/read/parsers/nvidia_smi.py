@@ -73,4 +73,6 @@ def _parse_one(data: Data) -> Facts:
         return assemble(Raw(TEXT, messages=messages))
     if busy or any("inforom" in one["text"].lower() for one in messages.warnings):
         return {**assemble(Raw(TEXT, messages=messages)), "partial": True, "busy": busy[:4]}
+    if nvidia_smi_short.is_headless(text):
+        raise ParseError("rows of --query-gpu without the names of their columns: print them with --format=csv")
     raise ParseError("neither the XML nor the text of nvidia-smi -q, and no message of the tool")

@@ -13,7 +13,9 @@ from .lazy import Lazy
 from .nvidia_smi_fields import XML, Raw, RawGpu
 
 MAX_GPUS = 1024
-_QUERY = Lazy(r"--query-(?:gpu|remapped-rows|retired-pages)[= ]\"?'?([\w.,\[\] ]{1,4000}?)(?:['\"]|\s--|\s-\w|\s*$)")
+MAX_HEAD = 20000
+"""All columns that --help-query-gpu lists fill some 9,000 characters."""
+_QUERY = Lazy(r"--query-(?:gpu|remapped-rows|retired-pages)[= ]\"?'?([\w.,\[\] ]{1,20000}?)(?:['\"]|\s--|\s-\w|\s*$)")
 _SUMMARY = Lazy(r"NVIDIA-SMI (\S+).*?Driver Version: *(\S+)(?:.*?CUDA Version: *(\S+))?")
 _FIRST = Lazy(
     r"\|\s+(\d{1,3})\s+(\S.*?)\s+(On|Off|N/A"
@@ -46,8 +48,11 @@ _COLUMNS = dict(pair.split("=", 1) for pair in _TABLE.split())
 _ECC = re.compile(r"ecc\.errors\.(un)?corrected\.(volatile|aggregate)\.(total|dram|sram|device_memory)$")
 _REASON = re.compile(r"clocks_(?:event|throttle)_reasons\.([a-z_]+)$")
 _KNOWN = re.compile(
-    r"(?:index|count|timestamp|driver_version|[a-z_]+\.[a-z_.]+|" + "|".join(map(re.escape, _COLUMNS)) + r")$"
+    r"(?:index|count|timestamp|driver_version|[a-z]\w*\.[\w.]+|hostname|"
+    r"(?:display|addressing|compute|edpp)_[a-z]+|" + "|".join(map(re.escape, _COLUMNS)) + r")$"
 )
+
+_NAMES_A_GPU = re.compile(r"(?:NVIDIA|Tesla|Quadro|GeForce) |GPU-[0-9a-f]{8}-|[0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d$")
 
 
 def read(text: str) -> Optional[Raw]:
@@ -67,12 +72,20 @@ def read(text: str) -> Optional[Raw]:
     return raw if raw.gpus else None
 
 
+def is_headless(text: str) -> bool:
+    """Rows of --query-gpu without the names of their columns: which number counts errors, nobody can tell."""
+    rows = [[cell.strip() for cell in line.split(",")] for line in text.splitlines() if line.strip()]
+    return bool(rows) and all(
+        len(row) == len(rows[0]) > 1 and any(map(_NAMES_A_GPU.match, row)) for row in rows[:MAX_GPUS]
+    )
+
+
 def _columns(line: str) -> List[str]:
     """The names of the columns, by the table's heading or the command that printed it."""
     query = _QUERY.search(line) if "--query-" in line else None
     cells = (query.group(1) if query else line).split(",")
     names = [re.sub(r" *\[[\w%/ ]*\]$", "", cell.strip()).replace("clocks.current.", "clocks.") for cell in cells]
-    return names if query or (len(line) < 4000 and all(map(_KNOWN.match, names))) else []
+    return names if query or (len(line) < MAX_HEAD and all(map(_KNOWN.match, names))) else []
 
 
 def _row(columns: List[str], cells: List[str], gpus: Dict[str, RawGpu], raw: Raw) -> None:
