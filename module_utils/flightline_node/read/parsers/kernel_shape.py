@@ -73,7 +73,8 @@ PARTS = Lazy(
 _PART_FAILED = Lazy(
     # Of a ZFS pool and of a disk too: ata's error handling, and the words of its SAS host.
     r"(?:(?:SPLError: .{1,80}?|WARNING: )Pool|ata\d+(?:\.\d+)?(?=: .*(?:failed command|media error|error: \{))"
-    r"|sas(?=: .*(?:scsi_recover|aborting))|NVRM|nvidia(?:-nvswitch\d*|-nvlink|-uvm|_uvm)?|mlx[45]_(?:core|ib)|bnxt_(?:en|re)|irdma|efa|ena\d*"
+    r"|sas(?=: .*(?:scsi_recover|aborting))"
+    r"|NVRM|nvidia(?:-nvswitch\d*|-nvlink|-uvm|_uvm)?|mlx[45]_(?:core|ib)|bnxt_(?:en|re)|irdma|efa|ena\d*"
     r"|(?:block )?nvme|md(?:/raid\S*|\d+)?|BTRFS|EXT4-fs|XFS|JBD2|infiniband|rdmap\w+|Lustre(?:Error)?|LNet(?:Error)?"
     r"|DMAR|AMD-Vi|arm-smmu\S*|pcieport)(?=[ :(])"
     r"(?=.{0,400}(?:fail|fatal|(?<![a-z])fault|\btim(?:ed|e)[ -]?out|uncorrect|unrecover|corrupt"
@@ -187,7 +188,9 @@ def _counts_at_boot(message: str) -> bool:
 
 def has_shape(message: str, urgent: bool = False) -> bool:
     """Does the line look like an error? urgent: it was printed at priority err or worse."""
-    return urgent or (_STRONG.search(message) is not None or _is_weak(message)) and _ABSENT.search(message) is None
+    if urgent:
+        return True
+    return (_STRONG.search(message) is not None or _is_weak(message)) and _ABSENT.search(message) is None
 
 
 def speaks_of_failure(text: str) -> bool:

@@ -52,7 +52,9 @@ _KNOWN = re.compile(
     r"(?:display|addressing|compute|edpp)_[a-z]+|" + "|".join(map(re.escape, _COLUMNS)) + r")$"
 )
 
-_NAMES_A_GPU = re.compile(r"(?:NVIDIA|Tesla|Quadro|GeForce) |GPU-[0-9a-f]{8}-|[0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d$")
+_NAMES_A_GPU = re.compile(
+    r"(?:NVIDIA|Tesla|Quadro|GeForce) |GPU-[0-9a-f]{8}-|[0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d$"
+)
 
 
 def read(text: str) -> Optional[Raw]:
