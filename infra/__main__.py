@@ -37,7 +37,7 @@ def main() -> None:
     guard = PolicyGuard(PolicyContext(chosen.storage.keep_data, frozenset(contract.COMMON_TAGS)))
     guard.install()
     place = zones.place(chosen.region)
-    named = names(chosen.cluster_name, place, chosen.network.zones.gpu_id)
+    named = names(chosen.cluster_name, place, chosen.network.zones.home_id)
     cluster = Cluster(ClusterPlan(chosen, pulumi.get_stack(), named, place, image))
     guard.finish(outputs(cluster), cluster.foundation, cluster.compute)
 
