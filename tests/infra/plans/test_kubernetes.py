@@ -11,7 +11,7 @@ from infra.config.errors import ConfigError
 from infra.config.kubernetes import WITHOUT_MEANING
 from infra.config.model import BY_NAME, KubernetesSettings
 from infra.config.reader import read
-from infra.planning import endpoints, iam, instance_types, kubernetes, quotas, subnets
+from infra.planning import endpoints, iam, instance_types, kubernetes, subnets
 from infra.planning.monitoring import rules
 from infra.planning.names import KUBERNETES_ROLES
 from tests.infra.plans.test_ends import others
@@ -202,9 +202,3 @@ def test_launches_are_told_of_the_group_that_eks_makes():
     (launch,) = [one for one in rules(planned_names("eks"), agent=False) if one.key == "launch"]
     assert json.loads(launch.pattern)["detail"] == {"AutoScalingGroupName": [{"prefix": "eks-train-eks-gpu-"}]}
     assert "watch" not in {one.key for one in rules(planned_names("eks"), agent=False)}
-
-
-def test_a_group_larger_than_the_quota_is_said():
-    assert quotas.node_group(settings("eks").nodes) is None
-    large = settings("eks", gpuNodeMaximum=500, podsPerNode=10, privateSubnetCidrs=["10.0.64.0/18", "10.0.128.0/18"])
-    assert "takes 450 nodes" in (quotas.node_group(large.nodes) or "")
