@@ -18,6 +18,7 @@ from .console import DEBUG_ENV, EXIT_BROKEN, forgive_encoding, reader_may_leave
 from .store.sqlite import StoreError
 
 COMMANDS: dict[str, str] = {
+    "adopt": "Put the gate and the watcher behind the cluster that is here.",
     "preflight": "Judge a fleet: live progress, verdict, report.",
     "judge": "Judge a bundle of tool outputs offline.",
     "collect": "Run the probes of this machine into a bundle.",
