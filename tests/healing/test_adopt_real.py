@@ -112,7 +112,7 @@ def test_plain_hosts_get_a_check_a_watcher_and_a_verdict(tmp_path):
         assert one.run("/usr/local/sbin/flightline-check", "30").returncode == 1
         unit = one.read("/etc/systemd/system/flightline-watch.service")
         environment = re.findall(r"^Environment=(.*)$", unit, re.M)
-        starts = re.search(r"^ExecStart=(.*)$", unit, re.M)[1]
+        (starts,) = re.findall(r"^ExecStart=(.*)$", unit, re.M)
         assert one.run("env", *" ".join(environment).split(), "timeout", "3", *starts.split()).returncode in (0, 124)
         assert '"WatchBeat"' in one.read("/var/log/flightline/watch.jsonl")
         assert one.run("test", "-x", "/usr/local/sbin/flightline-boot").returncode == 0

@@ -3,7 +3,7 @@
 import json
 import re
 import time
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -139,7 +139,7 @@ class Facts:
     def __init__(self, check, facts):
         from flightline_node.judge.context import Context
 
-        self.context = Context(check, lambda name: facts, resolve("none"), {}, "quick", None, {}, {})
+        self.context = Context(check, lambda name: facts, resolve("none"), {}, "quick", datetime.now(), {}, {})
 
 
 @pytest.mark.parametrize(
