@@ -64,7 +64,8 @@ def command(
         adoption.add_types(out, outcomes)
         _ask_who_controls(found)
     if not no_preflight:
-        ctx.invoke(preflight, inventory=tuple(sources), limit=hosts)
+        words = [word for source in sources for word in ("-i", source)]
+        ctx.exit(preflight.main([*words, "--limit", hosts], "flightline preflight", standalone_mode=False) or 0)
 
 
 def _nodes(found: finding.Found) -> list[SlurmNode]:
