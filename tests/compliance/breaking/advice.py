@@ -57,9 +57,8 @@ def _step(step: str, named: list[str]) -> list[str]:
     if not PLACE.search(step):
         return [step]
     words = [entry.split()[0].strip("'") for entry in named]
-    return [
-        PLACE.sub(lambda at, word=word: OWNER.format(word) if at.group() == "PACKAGE" else word, step) for word in words
-    ]
+    packaged = [step.replace("PACKAGE", OWNER.format(word)) for word in words]
+    return [PLACE.sub(word.replace("\\", r"\\"), line) for word, line in zip(words, packaged)]
 
 
 def _removal(entry: str) -> list[str]:

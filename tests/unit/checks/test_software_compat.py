@@ -10,6 +10,12 @@ GOOD = {
     "nccl": ["2.28.3"],
 }  # fmt: skip
 DECIDED = {"name": "gpu-01", "nvidia_module": "580.95.05", "efa_installer": "1.44.0", "nccl": ["2.28.3"]}
+CHANGED: list[tuple[dict[str, object], str, str]] = [
+    ({"nvidia_module": "595.45.04"}, "NVIDIA driver 595.45.04", "580.95.05"),
+    ({"efa_installer": "1.45.0"}, "EFA installer 1.45.0", "1.44.0"),
+    ({"nccl": ["2.29.2"]}, "NCCL 2.29.2", "2.28.3"),
+    ({"name": "gpu-77"}, "host name gpu-77", "gpu-01"),
+]  # fmt: skip
 
 
 def judge(change=(), kind="p6-b300.48xlarge", provider="203.10", **expected):
@@ -48,12 +54,7 @@ test_software_compat = table(
     row("what configure decided counts", judge({"decided": DECIDED, "name": "gpu-01.site"}), PASS),
     *(row("what changed since configure", judge({"decided": DECIDED, "name": "gpu-01", **change}), FAIL, says=(seen, wanted),
         remedy=FIX_CONFIG, reason="not_decided")
-        for change, seen, wanted in [
-            ({"nvidia_module": "595.45.04"}, "NVIDIA driver 595.45.04", "580.95.05"),
-            ({"efa_installer": "1.45.0"}, "EFA installer 1.45.0", "1.44.0"),
-            ({"nccl": ["2.29.2"]}, "NCCL 2.29.2", "2.28.3"),
-            ({"name": "gpu-77"}, "host name gpu-77", "gpu-01"),
-        ]),
+        for change, seen, wanted in CHANGED),
     row("a name alone", judging("software_compat", {"versions": {"name": "gpu-77", "decided": {"name": "gpu-01"}}}), FAIL, alone=True),
     row("a type without EFA", judge({"decided": DECIDED, "name": "gpu-77"}, "g5.xlarge"), FAIL, says="host name"),
     row("a type without EFA", judge({"decided": DECIDED, "name": "gpu-01"}, "g5.xlarge"), SKIP),

@@ -9,6 +9,7 @@ from flightline.configure.node_software import software
 from flightline_host.software.efa_matrix import Stack, conflicts
 from flightline_host.version import reaches
 from tests.compliance.looking import expected
+from tests.compliance.looking.ask import Asked
 from tests.compliance.looking.strangers import Strangers
 
 IMAGES = yaml.safe_load((Path(__file__).parents[2] / "integration" / "images.yml").read_text())
@@ -31,8 +32,8 @@ def test_no_role_refuses_what_the_image_brings_for_its_types(name, kind):
 def test_the_images_own_files_are_no_strangers_where_the_inventory_names_the_image(name):
     image = IMAGES[name]
     assert image["source"]
-    named = Strangers(None, {"compliance_known_files": KNOWN, "compliance_image": name})
-    unnamed = Strangers(None, {"compliance_known_files": KNOWN})
+    named = Strangers(Asked(None), {"compliance_known_files": KNOWN, "compliance_image": name})
+    unnamed = Strangers(Asked(None), {"compliance_known_files": KNOWN})
     paths = [*image.get("files", []), *image.get("edited", [])]
     assert named.unnamed(paths) == []
     assert bool(unnamed.unnamed(paths)) == name.startswith(("eks", "parallelcluster"))
