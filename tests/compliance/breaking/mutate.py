@@ -141,7 +141,7 @@ def touched(mutation: Mutation) -> set[str]:
     """What a mutation has in its hands: two of one batch must not share it."""
     paths = set(re.findall(r"(?<![\w.])/[\w.+-]+(?:/[\w.+-]+)+", mutation.break_it))
     found = {path for path in paths if not path.startswith(SHARED) or path.endswith((".service", ".d/zz-site.conf"))}
-    unit = re.match(r"(\S+) (stopped|disabled|masked)$", mutation.what)
+    unit = re.match(r"(\S+) (stopped|disabled|masked)\b", mutation.what)
     return found | ({f"unit {unit.group(1).removesuffix('.service')}"} if unit else set())
 
 
@@ -237,21 +237,21 @@ def page(rows: list[Row]) -> str:
     tried = sum(row.repair != NOT_TRIED for row in rows)
     mended = sum(row.repair == "repaired" for row in rows)
     total = f"{len(caught)} of {len(rows)} mutations caught; `make configure` repairs {mended} of {tried} that it was tried with."
+    if tried < len(rows):
+        total += f" Of the other {len(rows) - tried} that says nothing: not tried, or in a batch that a role refused."
     lines = [HEAD.read_text().rstrip(), "", total, ""]
     lines += [
         f"| class | broken | found | repaired | refused | left, and told | {FOLLOWED} | {BY_CONFIGURE} | {BY_HAND} |"
     ]
     lines += ["|---|--:|--:|--:|--:|--:|--:|--:|--:|"]
-    files = list(dict.fromkeys(row.mutation.test.partition("::")[0] for row in rows))
-    for file in sorted(files):
-        mine = [row for row in rows if row.mutation.test.startswith(f"{file}::")]
+    tests = PAGE.parents[1] / "tests" / "compliance"
+    for file in ["", *sorted({row.mutation.test.partition("::")[0] for row in rows})]:
+        mine = [row for row in rows if row.mutation.test.startswith(file)]
         counts = [len(mine), sum(row.result == "caught" for row in mine)]
         counts += [sum(row.repair == end for row in mine) for end in ("repaired", "refused", "left")]
         counts += [sum(row.advice == way for row in mine) for way in (FOLLOWED, BY_CONFIGURE, BY_HAND)]
-        about = (
-            ast.get_docstring(ast.parse((PAGE.parents[1] / "tests" / "compliance" / file).read_text())) or ""
-        ).splitlines()[0]
-        lines.append(f"| `{file}`: {cell(about)} | {' | '.join(map(str, counts))} |")
+        about = (ast.get_docstring(ast.parse((tests / file).read_text())) or "").splitlines()[0] if file else ""
+        lines.append(f"| {f'`{file}`: {cell(about)}' if file else 'all'} | {' | '.join(map(str, counts))} |")
     odd = [
         f"- `{row.mutation.test}`, {cell(row.mutation.what)}: {cell(unexpected(row))}"
         for row in rows
