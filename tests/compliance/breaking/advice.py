@@ -15,8 +15,11 @@ REMOVE = re.compile(
     r"(?:rm|remove) (?:it|them|the lines?|these files|the later (?:file|line)|the other preference|the unit|the source)\b"
 )
 LINE = re.compile(r"(/[^:\s]+):(\d+):")
-TAKEN_OUT = '| grep -v flightline | sort -t: -k1,1 -k2,2nr | while IFS=: read -r f n _; do sed -i "${n}d" "$f"; done'
-"""The lines that a search shows are removed from the last on, but for those in files of the roles."""
+TAKEN_OUT = (
+    "| grep -v flightline | grep -vE '^[^:]*:[0-9]+:[[:space:]]*#([[:space:]]|[^a-z])' | sort -t: -k1,1 -k2,2nr"
+    ' | while IFS=: read -r f n _; do sed -i "${n}d" "$f"; done'
+)
+"""The lines that a search shows are removed from the last on, but for comments and those in files of the roles."""
 OWNER = "$(dpkg -S {} | head -n 1 | cut -d: -f1)"
 
 
