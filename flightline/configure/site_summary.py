@@ -6,6 +6,8 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from . import package_trouble
+
 NAMES_PER_LINE = 8
 SAID_CHARACTERS = 400
 NO_HOSTS = (
@@ -23,8 +25,10 @@ class HostTrouble:
     said: str = ""
 
     def __str__(self) -> str:
-        text = " ".join(self.said.split())
-        return f"{self.task}: {textwrap.shorten(text, SAID_CHARACTERS, placeholder=' ...')}" if text else self.task
+        seen, mark, do = " ".join(self.said.split()).partition("; do: ")
+        do = do if mark else package_trouble.advice(seen, "")  # a task without words of its own
+        told = textwrap.shorten(seen, SAID_CHARACTERS, placeholder=" ...") + (f"; do: {do}" if do else "")
+        return f"{self.task}: {told}" if told else self.task
 
 
 @dataclass

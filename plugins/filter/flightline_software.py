@@ -1,6 +1,6 @@
 # Copyright: Flightline contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Filters: what software an instance type needs, the agent's configuration for it, a file's digest, a host's record."""
+"""Filters: software of an instance type, the agent's configuration, a file's digest, a host's record, advice."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
-from flightline.configure import host_state
+from flightline.configure import host_state, package_trouble
 from flightline.configure.node_software import software
 from flightline_node.model import SettingsError
 from flightline_node.tell.cwagent import AgentPlan, config
@@ -43,6 +43,11 @@ def flightline_sha256(path: str) -> str:
         raise AnsibleFilterError(f"saw: {path}: {error.strerror}; wanted: a file of the control node") from error
 
 
+def flightline_package_advice(result: Mapping[str, Any] | str, otherwise: str) -> str:
+    """What to do about a package task that failed, by what it said."""
+    return package_trouble.advice(result, otherwise)
+
+
 def flightline_kept_state(directory: str, host: str) -> dict[str, Any]:
     """What is kept of a host; nothing where it was never configured from here."""
     try:
@@ -65,6 +70,7 @@ class FilterModule:
             "flightline_software": flightline_software,
             "flightline_agent_config": flightline_agent_config,
             "flightline_sha256": flightline_sha256,
+            "flightline_package_advice": flightline_package_advice,
             "flightline_kept_state": flightline_kept_state,
             "flightline_signed_state": flightline_signed_state,
         }

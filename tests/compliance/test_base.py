@@ -52,7 +52,7 @@ def last(pairs, key):
 @pytest.mark.over("base_sysctl")
 def test_kernel_parameter_survives_a_boot(ask, item, part):
     """What is only in the running kernel, or overruled by a later file, is gone after the next boot."""
-    where = f"grep -rn {item} /etc/sysctl.d /etc/sysctl.conf /run/sysctl.d; remove the later line"
+    where = f"grep -rn {item} /etc/sysctl.d /etc/sysctl.conf /run/sysctl.d; remove the later line; {say.CONFIGURE}"
     say.same(f"at boot {item} becomes", last(assignments(ask), item), str(part("base_sysctl")), where)
 
 
@@ -71,14 +71,19 @@ def test_limit_of_services(ask, item, part):
     """NCCL and EFA lock memory; with the default of 64 KiB the first job fails on registration."""
     value = str(part("base_limits")).replace("unlimited", "infinity")
     shown = ask("systemctl show --property=DefaultLimit%s --value", item.upper())
-    do = f"systemd-analyze cat-config systemd/system.conf; {say.CONFIGURE}"
+    do = f"grep -rn {item} /etc/systemd/system.conf /etc/systemd/system.conf.d; remove the line; systemctl daemon-reexec; {say.CONFIGURE}"
     say.same(f"systemd gives services {item}", shown, value, do)
     rows = [
         line.partition("=")[2]
         for line in ask.lines("systemd-analyze cat-config systemd/system.conf")
         if line.startswith(f"DefaultLimit{item.upper()}=")
     ]
-    say.same(f"systemd's files give {item}", (rows or [None])[-1], value, "remove the later file in system.conf.d")
+    say.same(
+        f"systemd's files give {item}",
+        (rows or [None])[-1],
+        value,
+        f"grep -rn {item} /etc/systemd/system.conf.d; remove the line; systemctl daemon-reexec",
+    )
 
 
 def limit_rows(ask):
@@ -108,7 +113,7 @@ def test_limit_of_login_sessions(ask, item, part, wanted):
         groups = set(ask("id -Gn %s", user).split())
         for kind in ("soft", "hard"):
             saw = limit(rows, item, user, groups, kind)
-            do = f"grep -rn {item} /etc/security; remove the later line"
+            do = f"grep -rn {item} /etc/security; remove the later line; {say.CONFIGURE}"
             say.same(f"{user} gets the {kind} limit {item}", saw, value, do)
 
 
@@ -129,7 +134,7 @@ def test_logins_get_their_limits(ask):
         " l=$(sed -nE 's/^@include +//p; s/^.*(include|substack) +([a-z-]+).*/\\2/p' $s);"
         " grep -qE '^[[:space:]]*-?session.*pam_limits' $s $l || echo $s; done"
     )
-    do = "reinstall the package of the file in /etc/pam.d"
+    do = say.PACKAGED.replace("PACKAGE", "openssh-server")
     say.none("no pam_limits in the sessions of", lists.split(), "session required pam_limits.so", do)
 
 
@@ -158,7 +163,7 @@ def config_value(ask, name, key):
 
 def test_journal_is_kept_over_a_boot(ask, wanted, strangers):
     """After a crash the kernel's last words are what tells a bad GPU from a bad job."""
-    do = "remove the later file in journald.conf.d"
+    do = f"grep -rnE '^(Storage|SystemMaxUse)=' /etc/systemd/journald.conf /etc/systemd/journald.conf.d; remove the line; systemctl restart systemd-journald; {say.CONFIGURE}"
     say.same("the journal's Storage is", config_value(ask, "journald.conf", "Storage"), "persistent", do)
     seen = config_value(ask, "journald.conf", "SystemMaxUse")
     say.same("the journal's SystemMaxUse is", seen, str(wanted["base_journal_max_use"]), do)
@@ -183,7 +188,7 @@ def test_drivers_are_held_back_from_automatic_upgrades(ask, wanted):
     missing = [
         name for name in wanted["base_held_packages"] if not any(re.match(pattern, name) for pattern in patterns)
     ]
-    do = "apt-config dump; remove the later #clear"
+    do = f"grep -rn '#clear' /etc/apt/apt.conf.d; remove the line; {say.CONFIGURE}"
     say.none("unattended-upgrades may change", missing, "all of base_held_packages held back", do)
 
 

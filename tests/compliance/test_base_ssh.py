@@ -72,7 +72,10 @@ def test_ssh_option(sshd_says, item, part):
         if str(seen.get(item.lower())).lower() != value
     ]
     say.none(
-        f"sshd has {item}", found, value, "sshd -T -C user=...,addr=...; remove the Match block or the earlier file"
+        f"sshd has {item}",
+        found,
+        value,
+        f"grep -rni {item} /etc/ssh/sshd_config /etc/ssh/sshd_config.d; remove the line; systemctl reload ssh; {say.CONFIGURE}",
     )
 
 
@@ -84,7 +87,12 @@ def test_ssh_opens_no_other_way(sshd_says, option):
         for who, seen in sshd_says.items()
         if seen.get(option, SSH_MORE[option][0]) not in SSH_MORE[option]
     ]
-    say.none(f"sshd has {option}", found, f"{' or '.join(SSH_MORE[option])}", "sshd -T; remove the line")
+    say.none(
+        f"sshd has {option}",
+        found,
+        f"{' or '.join(SSH_MORE[option])}",
+        f"grep -rni {option} /etc/ssh/sshd_config /etc/ssh/sshd_config.d; remove the line; systemctl reload ssh",
+    )
 
 
 def test_nothing_runs_at_every_login(ask, strangers):
@@ -107,3 +115,18 @@ def test_sshd_runs_as_configured(ask, strangers):
     do = "correct /etc/default/ssh"
     say.none("sshd gets options", [row for row in extra if re.match(r"(SSHD_OPTS|OPTIONS)=.*-[fo]", row)], "none", do)
     units.fresh(ask, f"{name}.service", "/etc/ssh/sshd_config", "/etc/ssh/sshd_config.d/*.conf")
+
+
+def test_many_may_connect_at_once(sshd_says):
+    """mpirun opens a connection to each node at once, Ansible several sessions in one: refused ones look like lost nodes."""
+    found = []
+    for who, says in sshd_says.items():
+        begin = int(str(says["maxstartups"]).split(":")[0])
+        found += [f"{who}: MaxStartups {says['maxstartups']}"] if begin < 10 else []
+        found += [f"{who}: MaxSessions {says['maxsessions']}"] if int(says["maxsessions"]) < 4 else []
+    say.none(
+        "sshd refuses",
+        found,
+        "MaxStartups 10 and MaxSessions 4 or more",
+        "grep -rniE '^Max(Startups|Sessions)' /etc/ssh/sshd_config /etc/ssh/sshd_config.d; remove the line; systemctl reload ssh",
+    )

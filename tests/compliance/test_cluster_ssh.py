@@ -106,7 +106,7 @@ def test_host_key_checking_stays_on(ask, wanted):
         ]
         if "~/.ssh/id_flightline_mpi" not in seen.get("identityfile", []):
             wrong.append(f"{host}: identityfile {', '.join(seen.get('identityfile', []))}")
-    do = "grep -rn . /etc/ssh/ssh_config* ~/.ssh/config"
+    do = f"grep -rnE 'StrictHostKey|KnownHosts|Proxy' /etc/ssh/ssh_config /etc/ssh/ssh_config.d {home}/.ssh/config; remove the line; {say.CONFIGURE}"
     say.none("ssh -G says", wrong, "strict checking against the cluster's own file, with the cluster's key", do)
 
 
@@ -116,10 +116,16 @@ def test_host_key_checking_is_off_for_nobody(ask, wanted, who):
     user = wanted["ansible_user"] if who == "login" else "root"
     seen = client(ask, user, "host.example.org")
     saw = f"ssh of {user}: StrictHostKeyChecking {seen['stricthostkeychecking'][0]}"
-    do = "grep -rn StrictHostKeyChecking /etc/ssh ~/.ssh"
+    places = f"/etc/ssh/ssh_config /etc/ssh/ssh_config.d {ask('getent passwd %s', user).split(':')[5]}/.ssh/config"
+    do = f"grep -rnE 'StrictHostKeyChecking|UserKnownHostsFile' {places}; remove the line"
     say.holds(seen["stricthostkeychecking"][0] in ("ask", "true", "yes"), saw, "ask or yes", do)
     found = [one for one in seen.get("userknownhostsfile", []) if "/dev/null" in one]
-    say.none(f"ssh of {user} keeps host keys in", found, "a file", "grep -rn UserKnownHostsFile /etc/ssh ~/.ssh")
+    say.none(
+        f"ssh of {user} keeps host keys in",
+        found,
+        "a file",
+        do,
+    )
 
 
 def test_no_other_host_key_is_trusted(ask, wanted, home):
@@ -133,4 +139,9 @@ def test_no_other_host_key_is_trusted(ask, wanted, home):
         known = ask.lines("ssh-keygen -F %s -f /etc/ssh/ssh_known_hosts 2>/dev/null | grep -v '^#' || true", str(host))
         keys = {row.split()[2] for row in known}
         bad += [str(host) for row in found if "ssh-ed25519" in row and row.split()[2] not in keys]
-    say.none(f"{home}/.ssh/known_hosts has other keys for", bad, "none beside the cluster's", "ssh-keygen -R HOST")
+    say.none(
+        f"{home}/.ssh/known_hosts has other keys for",
+        bad,
+        "none beside the cluster's",
+        f"ssh-keygen -f {home}/.ssh/known_hosts -R HOST",
+    )

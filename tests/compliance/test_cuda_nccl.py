@@ -26,7 +26,7 @@ def test_nccl_is_the_one_that_was_decided(ask, wanted, part_of):
 
 def test_libraries_are_their_packages(ask):
     """An emptied or exchanged library has the right name and the right version in it."""
-    installed.unaltered(ask, PACKAGES, "their packages", "apt-get install --reinstall the package", "")
+    installed.unaltered(ask, PACKAGES, "their packages", say.REINSTALL, "")
 
 
 def test_compiler_has_the_release_that_was_decided(ask, wanted, part_of):

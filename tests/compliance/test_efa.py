@@ -42,7 +42,7 @@ def test_plugin_is_a_library_of_its_package(ask, wanted):
         "not a shared library",
         [path for path in paths if path not in files or files[path]["head"] != ELF],
         "ELF files",
-        "dpkg -i libnccl-ofi of the EFA installer that is recorded, or replace the node",
+        "install libnccl-ofi of the EFA installer that is recorded, or replace the node",
     )
     say.none("of no package", ask.unowned(files[path]["real"] for path in paths), "the package libnccl-ofi")
 
@@ -85,7 +85,12 @@ def test_nccl_has_no_settings_of_strangers(ask, wanted):
             key, mark, value = (word.strip() for word in row.partition("="))
             if mark and not row.lstrip().startswith("#") and allowed.get(key) != value:
                 found.append(f"{key}={value} in {path}")
-    say.none("NCCL is told", found, "only what compliance_environment names", "remove the line")
+    say.none(
+        "NCCL is told",
+        found,
+        "only what compliance_environment names",
+        "grep -rnE '^(NCCL|FI|OFI)_' /etc/nccl.conf /root/.nccl.conf /home/*/.nccl.conf; remove the line",
+    )
 
 
 def test_the_archive_belongs_to_root(ask):

@@ -13,20 +13,25 @@ SYSTEM_PATHS = ("/etc", "/usr", "/opt", "/var/lib", "/lib/systemd")
 def test_nothing_is_world_writable(ask, path):
     """A file that anybody may write lets any job on the node change what root runs. Sticky directories are shared on purpose."""
     found = ask.found("find %s -xdev ! -type l -perm -0002 ! -perm -1000", path)
-    say.none("world-writable", found, "nothing that anybody may write", "chmod o-w, and look who made it so")
+    say.none("world-writable", found, "nothing that anybody may write", "chmod o-w PATH, and look who made it so")
 
 
 @pytest.mark.parametrize("path", ["/etc/systemd/system", "/etc/flightline", "/var/log/flightline", "/etc/default"])
 def test_no_secret_is_written_down(ask, path):
     """Unit files and logs are readable and shipped; keys belong to the instance role. Only the file's name is shown."""
     found = ask.found("grep -rIlE -e %s %s", installed.SECRET.pattern, path)
-    say.none("a key or password in", found, "none in files", "revoke it, remove it, give the instance a role")
+    say.none("a key or password in", found, "none in files", "revoke it; remove it; give the instance a role")
 
 
 def test_no_unit_has_failed(ask):
     """A failed unit is something that a role promised and the node does not do."""
     failed = ask("systemctl list-units --state=failed --plain --no-legend || true").splitlines()
-    say.none("failed units", [line.split()[0] for line in failed], "none", "journalctl -b -u UNIT")
+    say.none(
+        "failed units",
+        [line.split()[0] for line in failed],
+        "none",
+        "journalctl -b -u UNIT; systemctl reset-failed UNIT once it is understood",
+    )
 
 
 def test_no_unit_is_a_strangers(ask, strangers):
@@ -60,11 +65,9 @@ def test_the_next_boot_ends_where_jobs_run(ask):
 
 def test_traffic_is_not_shaped(ask):
     """A delay or a rate that somebody tried out stays until the next boot, and the whole collective waits for this node."""
-    rows = ask.found("tc qdisc show")
-    kinds = {row.split()[1] for row in rows if row.startswith("qdisc ")}
-    say.none(
-        "traffic passes", sorted(kinds & {"netem", "tbf", "hfsc", "cake"}), "no shaper", "tc qdisc del dev NAME root"
-    )
+    rows = [row.split() for row in ask.found("tc qdisc show") if row.startswith("qdisc ")]
+    shapers = {f"{row[4]} with {row[1]}" for row in rows if row[1] in ("netem", "tbf", "hfsc", "cake")}
+    say.none("traffic passes", sorted(shapers), "no shaper", "tc qdisc del dev NAME root")
 
 
 FILTERS = ("nft list ruleset", "iptables-legacy-save", "ip6tables-legacy-save", "iptables-save", "ip6tables-save")
@@ -87,12 +90,17 @@ def test_hosts_of_the_inventory_have_a_way(ask, site):
     given = [str(one.get("node_address") or one.get("ansible_host") or "") for one in known]
     addresses = sorted({address for address in given if re.fullmatch(r"[0-9.]+", address)})
     lost = ask(f"for a in {' '.join(addresses)}; do ip -4 route get $a >/dev/null 2>&1 || echo $a; done").split()
-    say.none("no way to", lost, "a route to every host of the inventory", "ip route; ip rule; remove the line")
+    say.none(
+        "no way to",
+        lost,
+        "a route to every host of the inventory",
+        "ip route del blackhole HOST, or what else stands in ip route and ip rule",
+    )
 
 
 def test_no_schedule_is_a_strangers(ask, strangers):
     """A job of cron runs beside the training, as root, at a time that nobody remembers."""
-    find = "find /etc/cron.d /etc/cron.hourly /etc/cron.daily /etc/cron.weekly /etc/cron.monthly /var/spool/cron /etc/crontab /etc/systemd/user /var/lib/systemd/linger /root/.config/systemd/user /home/*/.config/systemd/user -type f ! -name .placeholder 2>/dev/null || true"
+    find = "find /etc/cron.d /etc/cron.hourly /etc/cron.daily /etc/cron.weekly /etc/cron.monthly /var/spool/cron /etc/crontab /etc/anacrontab /etc/systemd/user /var/lib/systemd/linger /root/.config/systemd/user /home/*/.config/systemd/user -type f ! -name .placeholder 2>/dev/null || true"
     strangers.none("scheduled by", ask(find).splitlines(), "only packages' jobs")
 
 
@@ -100,7 +108,7 @@ def test_systemds_own_settings_have_no_stranger(ask, strangers):
     """Drop-ins for all units, generators and systemd's own settings change every service at once."""
     find = (
         "find /etc/systemd /run/systemd /usr/local/lib/systemd \\( -path '*/service.d/*' -o -path '*/mount.d/*' -o -path '*-generators/*'"
-        " -o -path '*/system.conf.d/*' -o -path '*/logind.conf.d/*' -o -path '*/journald.conf.d/*' -o -path '*/user.conf.d/*' -o -path '*.service.d/*' -o -path '*.target.d/*' \\) -type f 2>/dev/null || true"
+        " -o -path '*/system.conf.d/*' -o -path '*/logind.conf.d/*' -o -path '*/journald.conf.d/*' -o -path '*/user.conf.d/*' -o -path '*.service.d/*' -o -path '*.target.d/*' -o -path '*.slice.d/*' -o -path '/etc/systemd/*.conf.d/*' \\) -type f 2>/dev/null || true"
     )
     strangers.none("systemd is changed by", ask(find).splitlines(), "only files of packages and roles")
 
@@ -173,7 +181,12 @@ def test_no_package_is_trusted_without_a_signature(ask):
         found = ask.found(
             "grep -rniE '^(gpgcheck|repo_gpgcheck|sslverify) *= *(0|no|false)' /etc/dnf /etc/yum.conf /etc/yum.repos.d"
         )
-    say.none("packages are taken on trust:", found, "every repository signed and verified", "remove the option")
+    say.none(
+        "packages are taken on trust:",
+        found,
+        "every repository signed and verified",
+        f"grep -rnE '{'|'.join(found)}' /etc/apt/apt.conf.d; remove the line",
+    )
 
 
 def test_no_package_source_is_a_strangers(ask, strangers):

@@ -17,13 +17,20 @@ def test_no_upgrade_reboots_the_host(ask):
         found = [row for row in rows if re.search(r'Automatic-Reboot "(true|1|yes)"', row, re.IGNORECASE)]
     else:
         found = ask.found("grep -hE '^reboot *= *(when|always)' /etc/dnf/automatic.conf")
-    say.none("an upgrade may reboot", found, "no reboot by itself", "remove the line; apt-config dump shows its value")
+    say.none(
+        "an upgrade may reboot",
+        found,
+        "no reboot by itself",
+        "grep -rn Automatic-Reboot /etc/apt/apt.conf.d /etc/dnf/automatic.conf; remove the line",
+    )
 
 
 def test_no_upgrade_restarts_services_by_itself(ask):
     """needrestart in its automatic mode starts slurmd and Fabric Manager again under a running job."""
     found = [row for row in ask.found(RESTARTS) if re.search(r"=\s*['\"]a['\"]", row)]
-    say.none("needrestart has", found, "restart 'l' or 'i'", "remove the line from /etc/needrestart")
+    say.none(
+        "needrestart has", found, "restart 'l' or 'i'", "grep -rn 'nrconf{restart}' /etc/needrestart; remove the line"
+    )
 
 
 def test_no_installation_runs_a_strangers_program(ask, strangers):

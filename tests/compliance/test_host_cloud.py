@@ -14,7 +14,7 @@ def test_the_instances_role_is_who_it_is(ask):
 
 def test_aws_has_the_addresses_that_dns_says(ask):
     """A line of /etc/hosts holds an endpoint at an address that AWS has given to somebody else since."""
-    rows = ask.found("grep -nE '^[^#]*(amazonaws[.]com|[.]aws([[:space:]]|$))' /etc/hosts")
+    rows = ask.found("grep -nHE '^[^#]*(amazonaws[.]com|[.]aws([[:space:]]|$))' /etc/hosts")
     say.none("/etc/hosts has", rows, "no address of AWS", "remove the lines")
 
 

@@ -57,7 +57,7 @@ def test_no_packages_program_was_given_rights(ask, strangers):
         "more rights than its package gave has",
         strangers.unnamed(given),
         "none but the distributions' usual programs",
-        "chmod ug-s, setcap -r, or reinstall the package",
+        "chmod ug-s PATH; setcap -r PATH",
     )
 
 
@@ -67,7 +67,7 @@ def test_programs_belong_to_root(ask, strangers):
         "find /usr /opt/flightline -xdev ! -type l \\( ! -user root -o -perm -0020 ! -group root ! -group staff \\)"
     )
     found = strangers.unnamed(path for path in rows if Path(path).name not in SET_ID_USUAL)
-    say.none("not root's alone", found, "root's files", "chown root, or reinstall the package")
+    say.none("not root's alone", found, "root's files", "chown root PATH; chmod go-w PATH")
 
 
 def test_no_packages_file_was_set_aside(ask, strangers):
@@ -75,7 +75,12 @@ def test_no_packages_file_was_set_aside(ask, strangers):
     say.needs(ask.family() == "Debian", "dpkg only")
     rows = ask("dpkg-divert --list").splitlines()
     local = [row.split(" of ", 1)[1].split(" to ")[0] for row in rows if row.startswith("local diversion")]
-    say.none("set aside by hand", strangers.unnamed(local), "only packages' diversions", "dpkg-divert --remove PATH")
+    say.none(
+        "set aside by hand",
+        strangers.unnamed(local),
+        "only packages' diversions",
+        "rm PATH; dpkg-divert --rename --remove PATH",
+    )
 
 
 def test_no_file_capability_is_a_strangers(ask, strangers):
@@ -106,7 +111,9 @@ def test_libraries_come_from_known_places(ask, strangers):
     paths = ask.found("grep -hvE '^ *(#|include|$)' /etc/ld.so.conf /etc/ld.so.conf.d/*.conf")
     files = ask.found("ls -d /etc/ld.so.conf.d/*.conf")
     found = [path for path in paths if not path.startswith((*SEARCHED, "/lib"))]
-    do = f"remove it from {', '.join(strangers.among(files)) or '/etc/ld.so.conf'}; ldconfig"
+    strange = strangers.among(files)
+    lines = f"grep -rnE '{'|'.join(found)}' /etc/ld.so.conf /etc/ld.so.conf.d; remove the line"
+    do = f"{f'rm {chr(32).join(strange)}' if strange else lines}; ldconfig"
     say.none("libraries are searched in", found, f"below {', '.join(SEARCHED)}", do)
 
 
@@ -119,6 +126,7 @@ def test_linker_finds_known_libraries(ask):
     )
 
 
+ENVIRONMENTS = "/etc/environment /etc/profile /etc/profile.d /etc/environment.d /etc/bash.bashrc /etc/bashrc /etc/security/pam_env.conf /etc/systemd/system.conf.d /root/.bashrc /root/.profile"
 REMOTE = "cd; exec env -i HOME=$HOME USER=$USER PATH=$PATH SSH_CLIENT='192.0.2.1 22 22' bash -c env"
 """What a command over ssh gets: bash then reads its files for interactive shells (bash(1), Invocation)."""
 
@@ -135,7 +143,7 @@ def test_environment_is_the_sites(ask, wanted, who):
         f"{key}={value}" for key, value in sorted(seen.items()) if LOUD.fullmatch(key) and allowed.get(key) != value
     ]
     found = [entry for entry in found if not _searches_known(entry)]
-    do = "look in /etc/environment, /etc/profile.d, /etc/environment.d, system.conf.d"
+    do = f"grep -rnE '{'|'.join(entry.partition('=')[0] for entry in found)}' {ENVIRONMENTS}; remove the line; systemctl unset-environment NAME"
     say.none(f"the environment of {who} has", found, "only what compliance_environment names", do)
 
 
@@ -153,7 +161,7 @@ def test_programs_are_searched_in_known_places(ask, wanted, who):
     known: tuple[str, ...] = ("/usr/", "/bin", "/sbin", "/opt/amazon", "/opt/slurm", "/opt/aws", "/snap/bin")
     known += (f"{home}/.local/bin", f"{home}/bin")
     found = [place for place in places if not place.startswith(known)]
-    do = "look in /etc/environment, /etc/login.defs and /etc/profile.d"
+    do = f"grep -rnE '{'|'.join(found)}' {ENVIRONMENTS} /etc/login.defs; remove the line"
     say.none(f"{user} searches programs in", found, "the system's directories", do)
 
 
@@ -165,7 +173,7 @@ def test_python_starts_without_strangers(ask, strangers):
 
 def test_system_programs_are_their_packages(ask):
     """Everything else here asks these programs; a changed one can answer what it likes."""
-    installed.unaltered(ask, VOUCHED, "their packages", "reinstall the package, and look who changed it")
+    installed.unaltered(ask, VOUCHED, "their packages", say.REINSTALL)
 
 
 def test_nothing_is_mounted_over_the_system(ask, wanted):

@@ -39,3 +39,34 @@ def test_no_disk_is_full(ask):
 
 def _percent(word):
     return int(word.rstrip("%")) if word.rstrip("%").isdigit() else 0
+
+
+MODES = {
+    "/tmp": "1777",
+    "/var/tmp": "1777",
+    "/dev/shm": "1777",
+    "/dev/null": "666",
+    "/dev/zero": "666",
+    "/etc/passwd": "644",
+    "/etc/group": "644",
+    "/etc/nsswitch.conf": "644",
+    "/etc/hosts": "644",
+}
+CLOSED = "find /etc/shadow /etc/gshadow /etc/ssh/ssh_host_*_key /root -maxdepth 0 -perm /0007"
+GROUPS = "find /etc/ssh/ssh_host_*_key -perm /0040 -group root; find /root /home/* -maxdepth 0 -perm /0022"
+
+
+def test_system_places_have_their_modes(ask):
+    """A closed /tmp or /etc/passwd fails every program that is not root's, and no file is missing; an open key is anybody's."""
+    rows = dict(reversed(row.split(" ", 1)) for row in ask.found(f"stat -c '%a %n' {' '.join(MODES)}"))
+    wrong = {path: mode for path, mode in MODES.items() if rows.get(path, mode) != mode}
+    wrong |= dict.fromkeys(ask.found(CLOSED), "o-rwx") | dict.fromkeys(ask.found(f"{{ {GROUPS}; }}"), "go-rwx")
+    do = "; ".join(f"chmod {mode} {path}" for path, mode in wrong.items())
+    say.none("modes", [f"{path} {rows.get(path, 'open to others')}" for path in wrong], "the distribution's", do)
+
+
+def test_processes_can_be_seen(ask):
+    """With hidepid Slurm, DCGM and the checks see no process of a job: a GPU in use looks idle."""
+    options = ask("findmnt --noheadings --output OPTIONS /proc").splitlines()[-1].split(",")
+    hidden = [one for one in options if one.startswith("hidepid=") and one not in ("hidepid=0", "hidepid=off")]
+    say.none("/proc is mounted with", hidden, "no hidepid", "mount -o remount,hidepid=0 /proc, and correct /etc/fstab")

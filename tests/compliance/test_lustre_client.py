@@ -35,7 +35,8 @@ def test_file_systems_are_mounted_with_their_options(ask, mounts):
     rows = [line.split() for line in ask.lines("findmnt --raw --noheadings --output TARGET,SOURCE,OPTIONS")]
     for entry, _ in mounts:
         seen = [row for row in rows if row[0] == entry["path"]]
-        say.holds(seen, f"nothing is mounted on {entry['path']}", entry["dns_name"], f"mount {entry['path']}")
+        start = f"systemctl start $(systemd-escape --path --suffix=mount {entry['path']})"
+        say.holds(seen, f"nothing is mounted on {entry['path']}", entry["dns_name"], start)
         # The last mount on a directory is what programs see there.
         do = f"umount {entry['path']}"
         say.holds(entry["dns_name"] in seen[-1][1], f"{seen[-1][1]} on {entry['path']}", entry["dns_name"], do)

@@ -41,7 +41,7 @@ def test_driver_is_the_one_that_was_decided(ask, wanted, part_of):
 
 def test_driver_is_its_packages(ask):
     """nvidia-smi and the libraries are what every check asks."""
-    installed.unaltered(ask, PACKAGES, "the driver's packages", "apt-get install --reinstall the package")
+    installed.unaltered(ask, PACKAGES, "the driver's packages", say.REINSTALL)
 
 
 def test_driver_cannot_change_by_itself(ask):
@@ -92,7 +92,7 @@ def test_module_options_are_the_sites(ask, wanted):
         for word in row[2].split()
         if (row[1], word) not in given and not word.startswith("modeset=")
     ]
-    do = "grep -rn 'options nvidia' /etc/modprobe.d"
+    do = "grep -rn 'options nvidia' /etc/modprobe.d; remove the line"
     say.none("options of the driver", other, "those of nvidia_driver_module_options", do)
 
 

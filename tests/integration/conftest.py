@@ -1,7 +1,7 @@
 """The bed as fixtures. It is made once per run and removed afterwards, unless it was up before."""
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from tests.beds import ran
 from tools import nodepackage
 
 from . import play as plays
-from . import shelf
+from . import shelf, shelf_gpu
 from .bed import bed as beds
 from .bed import layout, machine
 from .mirror import Mirror
@@ -78,3 +78,24 @@ def bed() -> Iterator[Bed]:
     finally:
         if not was_up:
             beds.down()
+
+
+@pytest.fixture
+def host(bed: Bed) -> str:
+    """One machine that installs the vendor's stand-ins."""
+    return next(name for name in reversed(bed.hosts) if name != shelf_gpu.REAL_DRIVER_HOST)
+
+
+@pytest.fixture
+def role(bed: Bed, host: str, tmp_path: Path) -> Callable[..., plays.Played]:
+    """Run one role on the machine, with variables on top."""
+
+    def run(name: str, **variables: Any) -> plays.Played:
+        playbook = tmp_path / f"{name}.yml"
+        playbook.write_text(
+            f"- name: Run {name}\n  hosts: {host}\n  gather_facts: true\n"
+            f"  gather_subset: [min, distribution, network, kernel]\n  roles: [{name}]\n"
+        )
+        return bed.converge(playbook, limit=host, variables=variables)
+
+    return run

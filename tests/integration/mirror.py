@@ -23,6 +23,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Union
 
 OWNER = "Flightline test bed <bed@flightline.invalid>"
@@ -117,10 +118,11 @@ def stanza(package: Path, name_in_archive: str) -> str:
     return fields.rstrip("\n") + "\n" + where
 
 
-def release(suite: str, indexes: Mapping[str, bytes]) -> str:
-    """The Release file of a suite with one component, main."""
+def release(suite: str, indexes: Mapping[str, bytes], dates: Mapping[str, str] = MappingProxyType({})) -> str:
+    """The Release file of a suite with one component, main. dates: other lines of Date and Valid-Until."""
+    shown = "".join(f"{name}: {when}\n" for name, when in {"Date": "Tue, 14 Nov 2023 22:13:20 UTC", **dates}.items())
     head = f"Origin: Flightline test bed\nSuite: {suite}\nCodename: {suite}\nArchitectures: amd64 all\n"
-    head += "Components: main\nDate: Tue, 14 Nov 2023 22:13:20 UTC\nSHA256:\n"
+    head += f"Components: main\n{shown}SHA256:\n"
     return head + "".join(f" {hashlib.sha256(data).hexdigest()} {len(data)} {name}\n" for name, data in indexes.items())
 
 
@@ -207,7 +209,7 @@ class Mirror:
         _write(place / "Release", f"Origin: Flightline test bed\nDate: Tue, 14 Nov 2023 22:13:20 UTC\nSHA256:\n{sums}")
         self._gpg("--clear-sign", "--output", str(place / "InRelease"), str(place / "Release"))
 
-    def publish(self, suite: str = "bookworm") -> None:
+    def publish(self, suite: str = "bookworm", dates: Mapping[str, str] = MappingProxyType({})) -> None:
         """Write and sign the indexes of everything in the pool."""
         root = self.directory / "apt"
         debs = sorted((root / "pool").glob("*.deb"))
@@ -216,7 +218,7 @@ class Mirror:
         packages = {"main/binary-amd64/Packages": index, "main/binary-amd64/Packages.gz": gzip.compress(index, mtime=0)}
         for name, data in packages.items():
             _write(folder / name, data)
-        _write(folder / "Release", release(suite, packages))
+        _write(folder / "Release", release(suite, packages, dates))
         self._gpg("--clear-sign", "--output", str(folder / "InRelease"), str(folder / "Release"))
         self._gpg("--armor", "--detach-sign", "--output", str(folder / "Release.gpg"), str(folder / "Release"))
         self.close()

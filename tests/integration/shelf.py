@@ -16,6 +16,9 @@ OWN: dict[str, Any] = {
     "compliance_known_files": [
         "/etc/systemd/system/bed-kernel.service",
         "/etc/systemd/system/chrony.service.d/bed.conf",
+        "/etc/systemd/network/10-host0.network",
+        "/etc/apt/apt.conf.d/8[01]*",
+        "/etc/dpkg/dpkg.cfg.d/bed",
     ],
     "base_hugepages": 64,
     "flightline_node_checks": HOST_CHECKS,

@@ -17,27 +17,6 @@ RECORD = "/opt/amazon/efa_installed_packages"
 AGENT_CONFIG = "/opt/aws/amazon-cloudwatch-agent/etc/flightline.json"
 
 
-@pytest.fixture
-def host(bed):
-    """One machine that installs the vendor's stand-ins."""
-    return next(name for name in reversed(bed.hosts) if name != shelf_gpu.REAL_DRIVER_HOST)
-
-
-@pytest.fixture
-def role(bed, host, tmp_path):
-    """Run one role on the machine, with variables on top."""
-
-    def run(name, **variables):
-        playbook = tmp_path / f"{name}.yml"
-        playbook.write_text(
-            f"- name: Run {name}\n  hosts: {host}\n  gather_facts: true\n"
-            f"  gather_subset: [min, distribution, network, kernel]\n  roles: [{name}]\n"
-        )
-        return bed.converge(playbook, limit=host, variables=variables)
-
-    return run
-
-
 def messages(played):
     """The output with line breaks and spaces made one."""
     return " ".join(played.output.split())

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from typing import Callable, Dict, NamedTuple, Optional, Sequence, Set
 
+from ..ask import decided
 from ..ask.metadata import OK, MetadataSession, said
 from ..watch import slurm
 from .program import ran
@@ -133,8 +134,7 @@ class Ending:
         """Slurm's node of this host; None where there is none. Raises UnknownError."""
         if not slurm.configured(os.environ):
             return None
-        full = os.uname().nodename
-        names = [self._plan.slurm_node] if self._plan.slurm_node else [full.split(".")[0], full]
+        names = [self._plan.slurm_node] if self._plan.slurm_node else list(decided.own_names())
         found = slurm.named(slurm.listed(self._told_slurm(["scontrol", "-o", "show", "node"])), names)
         for name in names:
             if name in found:

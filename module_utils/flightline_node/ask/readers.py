@@ -9,6 +9,7 @@ import re
 from functools import partial
 from typing import Callable, List, Mapping, Sequence
 
+from .decided import expected
 from .efa import efa_counters
 from .files import contents
 from .metadata import imds
@@ -37,7 +38,7 @@ def _nccl_versions(root: str) -> List[str]:
 
 
 def versions(root: str) -> str:
-    """Versions that no other probe prints: kernel, distribution, EFA installer and driver, NCCL and its EFA plugin."""
+    """What no other probe prints: kernel, distribution, EFA, NCCL and its plugin, and what configure decided."""
     installed = contents(os.path.join(root, "opt/amazon/efa_installed_packages")) or ""
     release = contents(os.path.join(root, "etc/os-release")) or ""
     installer, plugin = _EFA_INSTALLER.search(installed), _OFI_NCCL.search(installed)
@@ -51,6 +52,8 @@ def versions(root: str) -> str:
         "efa_driver": contents(os.path.join(root, "sys/module/efa/version")),
         "nvidia_module": contents(os.path.join(root, "sys/module/nvidia/version")),
         "nccl": _nccl_versions(root),
+        "name": contents(os.path.join(root, "proc/sys/kernel/hostname")),
+        "decided": expected(root),
     }
     return json.dumps({name: value for name, value in found.items() if value}, indent=1)
 

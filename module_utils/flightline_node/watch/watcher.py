@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
+from ..ask import decided
 from ..kubernetes import names
 from ..model import Finding
 from . import claim, report, slurm
@@ -322,7 +323,7 @@ def scheduler_of(options: Options) -> str:
 def hands_of(options: Options) -> Hands:
     """The hands for this node's scheduler."""
     kind = scheduler_of(options)
-    node = options.slurm_node or os.uname().nodename.split(".")[0]
+    node = options.slurm_node or next(decided.own_names(options.root))
     directory, log = Path(options.directory), Path(options.log)
     if kind == "slurm":
         ask, free = slurm.asking(options.path), [False]

@@ -7,6 +7,7 @@ The host must be one that may be broken.
 """
 
 import argparse
+import ast
 import json
 import os
 import re
@@ -23,6 +24,8 @@ from tests.integration import play
 from ..looking import forked, say
 from ..looking.expected import ROOT, role_of
 from ..looking.forked import Loop, Statuses
+from . import advice
+from .between_runs import BETWEEN
 from .break_things import KEPT, Mutation
 from .mutations import MUTATIONS, UNBREAKABLE
 
@@ -31,7 +34,13 @@ SITE = ROOT / "playbooks" / "site.yml"
 HEAD = Path(__file__).with_name("page.md")
 NOT_TRIED = "not tried"
 REFUSED = "refused"
+FOLLOWED, BY_CONFIGURE, BY_HAND = "its advice mends it", "it says make configure", "it names the place"
+NO_HELP = "does not mend it"
+MOST_ROUNDS = 3
+"""A test of several parameters tells of the next one when the first is mended."""
 ADVICE = f"do: {say.CONFIGURE}"
+TOLD = dict.fromkeys(entry for entry in BETWEEN if entry.left)
+"""No role writes these, and many together would cut the host off: that they are left was not tried."""
 SHARED_ROLES = {"cluster_ssh", "slurm"}
 """What they write depends on all nodes: keys that these agree on, workers whose size the facts tell."""
 MOST_SAID = 1500
@@ -46,6 +55,8 @@ class Row:
     result: str
     repair: str = NOT_TRIED
     said: str = ""
+    advice: str = ""
+    """What came of following it: FOLLOWED, BY_CONFIGURE, BY_HAND or NO_HELP."""
 
 
 class Memory:
@@ -58,12 +69,16 @@ class Memory:
 
     def row(self, mutation: Mutation) -> Row | None:
         """A row that needs no further try; a mutation that was missed, or changed since, is tried again."""
-        result, repaired = self._known.get(_key(mutation), ["", ""])
-        return Row(mutation, result, repaired) if result == "caught" else None
+        result, repaired, advice = (*self._known.get(_key(mutation), ["", ""]), "")[:3]
+        return (
+            Row(mutation, result, repaired, advice=advice)
+            if result == "caught" and advice and not advice.startswith(NO_HELP)
+            else None
+        )
 
     def keep(self, rows: Iterable[Row]) -> None:
         """Write down rows."""
-        self._known.update({_key(row.mutation): [row.result, row.repair] for row in rows})
+        self._known.update({_key(row.mutation): [row.result, row.repair, row.advice] for row in rows})
         if self._path:
             self._path.write_text(json.dumps(self._known, indent=1))
 
@@ -87,8 +102,8 @@ def shell(machine: Any, command: str) -> tuple[int, str]:
 
 
 def try_one(machine: Any, suite: Loop, mutation: Mutation) -> Row:
-    """Break it, look, and put it back."""
-    said = ""
+    """Break it, look, follow what the finding says, and put it back."""
+    said = advised = ""
     try:
         status, why = shell(machine, mutation.break_it)
         if status:
@@ -96,18 +111,37 @@ def try_one(machine: Any, suite: Loop, mutation: Mutation) -> Row:
         if shell(machine, mutation.whole)[0] == 0:
             return Row(mutation, f"{NOT_TRIED}: nothing was broken")
         during, said = suite.run([mutation.test]).get(mutation.test, (set(), ""))
+        advised = follow(machine, suite, mutation.test, said) if "failed" in during else ""
     finally:
         status, why = shell(machine, mutation.restore)
-    if status:
+    if status and shell(machine, mutation.whole)[0]:
         return Row(mutation, f"caught, but not restored ({why})")
-    return Row(mutation, "caught" if "failed" in during else "MISSED", said=said.partition("\n")[0])
+    return Row(mutation, "caught" if "failed" in during else "MISSED", said=said.partition("\n")[0], advice=advised)
+
+
+def follow(machine: Any, suite: Loop, test: str, said: str) -> str:
+    """Do what the finding says, as often as it says something new."""
+    done: list[str] = []
+    for _ in range(MOST_ROUNDS):
+        steps = [line for line in advice.commands(said) if line not in done]
+        for line in steps:
+            shell(machine, line)
+        done += steps
+        if not steps:
+            break
+        during, said = suite.run([test]).get(test, (set(), ""))
+        if "failed" not in during:
+            return FOLLOWED
+    if advice.asks_for_configure(said):
+        return BY_CONFIGURE
+    return f"{NO_HELP}: {'; '.join(done)} leaves {said.splitlines()[0]}" if done else BY_HAND
 
 
 def touched(mutation: Mutation) -> set[str]:
     """What a mutation has in its hands: two of one batch must not share it."""
     paths = set(re.findall(r"(?<![\w.])/[\w.+-]+(?:/[\w.+-]+)+", mutation.break_it))
     found = {path for path in paths if not path.startswith(SHARED) or path.endswith((".service", ".d/zz-site.conf"))}
-    unit = re.match(r"(\S+) (stopped|disabled|masked)$", mutation.what)
+    unit = re.match(r"(\S+) (stopped|disabled|masked)\b", mutation.what)
     return found | ({f"unit {unit.group(1).removesuffix('.service')}"} if unit else set())
 
 
@@ -163,7 +197,7 @@ def repair(machine: Any, inventory: str, host: str, group: list[Mutation]) -> tu
 def repairs(machine: Any, inventory: str, host: str, rows: list[Row], memory: Memory) -> list[Row]:
     """The column of what the roles do, one run of them per batch."""
     found = {row.mutation: row.repair for row in rows if row.repair != NOT_TRIED}
-    groups = plan(row.mutation for row in rows if row.result == "caught" and row.mutation not in found)
+    groups = plan(row.mutation for row in rows if row.result == "caught" and row.mutation not in found | TOLD)
     for number, group in enumerate(groups, 1):
         ends, said = repair(machine, inventory, host, group)
         found |= ends
@@ -181,6 +215,8 @@ def unexpected(row: Row) -> str:
     """How a row differs from what the list of mutations says; empty when it does not."""
     if row.result != "caught":
         return row.result
+    if row.advice.startswith(NO_HELP):
+        return row.advice
     if row.said.endswith(ADVICE) and row.mutation.left and not row.mutation.left.startswith(REFUSED):
         return "its advice is make configure, which the list says leaves it"
     if row.repair in ("left", "refused") and not row.mutation.left:
@@ -196,22 +232,32 @@ def cell(text: str) -> str:
 
 
 def page(rows: list[Row]) -> str:
-    """The table as documentation, below the page's own words."""
-    caught = sum(row.result == "caught" for row in rows)
+    """The table by class, which is a file of tests, below the page's own words; what was not as it should be is named."""
+    caught = [row for row in rows if row.result == "caught"]
     tried = sum(row.repair != NOT_TRIED for row in rows)
     mended = sum(row.repair == "repaired" for row in rows)
-    total = f"{caught} of {len(rows)} mutations caught; `make configure` repairs {mended} of {tried} that it was tried with."
+    total = f"{len(caught)} of {len(rows)} mutations caught; `make configure` repairs {mended} of {tried} that it was tried with."
+    if tried < len(rows):
+        total += f" Of the other {len(rows) - tried} that says nothing: not tried, or in a batch that a role refused."
     lines = [HEAD.read_text().rstrip(), "", total, ""]
-    lines += ["| test | what was broken | result | `make configure` |", "|---|---|---|---|"]
-    alike: dict[tuple[str, str, str], list[str]] = {}
-    for row in rows:
-        why = row.mutation.left.removeprefix(f"{REFUSED}: ")
-        after = f"{row.repair}: {why}" if row.repair in ("left", "refused") else row.repair
-        if row.repair == NOT_TRIED and why:
-            after = f"{NOT_TRIED}; to be left: {why}"
-        alike.setdefault((row.mutation.test, row.result, after), []).append(cell(row.mutation.what))
-    for (test, result, after), what in alike.items():
-        lines.append(f"| `{test}` | {'<br>'.join(what)} | {cell(result)} | {cell(after)} |")
+    lines += [
+        f"| class | broken | found | repaired | refused | left, and told | {FOLLOWED} | {BY_CONFIGURE} | {BY_HAND} |"
+    ]
+    lines += ["|---|--:|--:|--:|--:|--:|--:|--:|--:|"]
+    tests = PAGE.parents[1] / "tests" / "compliance"
+    for file in ["", *sorted({row.mutation.test.partition("::")[0] for row in rows})]:
+        mine = [row for row in rows if row.mutation.test.startswith(file)]
+        counts = [len(mine), sum(row.result == "caught" for row in mine)]
+        counts += [sum(row.repair == end for row in mine) for end in ("repaired", "refused", "left")]
+        counts += [sum(row.advice == way for row in mine) for way in (FOLLOWED, BY_CONFIGURE, BY_HAND)]
+        about = (ast.get_docstring(ast.parse((tests / file).read_text())) or "").splitlines()[0] if file else ""
+        lines.append(f"| {f'`{file}`: {cell(about)}' if file else 'all'} | {' | '.join(map(str, counts))} |")
+    odd = [
+        f"- `{row.mutation.test}`, {cell(row.mutation.what)}: {cell(unexpected(row))}"
+        for row in rows
+        if unexpected(row)
+    ]
+    lines += ["", "Not as it should be:", "", *odd] if odd else []
     lines += ["", "Tests that nothing can break on the test bed, where they are skipped:", ""]
     lines += ["| test | why |", "|---|---|"]
     lines += [f"| `{test}` | {why} |" for test, why in sorted(UNBREAKABLE.items())]

@@ -1,5 +1,6 @@
 """What is broken on a host, one thing at a time, and the test that must notice."""
 
+from .between_runs import BETWEEN
 from .break_things import (
     Mutation,
     add,
@@ -46,7 +47,7 @@ HOST = [
     add(host("test_no_secret_is_written_down"), "/etc/systemd/system/leak.service", "[Service]\nEnvironment=K=AKIA" + "ABCDEFGHIJKLMNOP", FOREIGN),
     Mutation("test_host_accounts.py::test_root_has_no_password", "root given a password", "echo root:secret | chpasswd", "usermod -p '*' root", "getent shadow root | grep -q '^root:[*!]'", DATA),
     Mutation("test_host_accounts.py::test_nobody_has_an_empty_password", "an account without password", "useradd loose && passwd --quiet --delete loose", "userdel loose", "! getent passwd loose", DATA),
-    Mutation("test_host_accounts.py::test_only_root_has_roots_number", "a second account of number 0", "useradd --non-unique --uid 0 --no-create-home toor", "sed -i '/^toor:/d' /etc/passwd /etc/shadow", "! grep -q ^toor: /etc/passwd", DATA),
+    Mutation("test_host_accounts.py::test_only_root_has_roots_number", "a second account of number 0", "useradd --non-unique --uid 0 --no-create-home toor", "sed -i '/^toor:/d' /etc/passwd /etc/shadow /etc/group /etc/gshadow", "! grep -q ^toor: /etc/passwd", DATA),
     add("test_host_accounts.py::test_only_named_users_may_become_root", "/etc/sudoers.d/zz-site", "nobody ALL=(ALL) NOPASSWD: ALL", FOREIGN, bits="0440"),
     Mutation("test_host_accounts.py::test_only_named_users_may_become_root", "games in the group sudo", "usermod -aG sudo games", "gpasswd -d games sudo", "! id -nG games | grep -qw sudo", DATA),
     add("test_host_accounts.py::test_sudo_asks_nothing_of_strangers", "/etc/sudoers.d/zz-environment", "Defaults !env_reset", FOREIGN, bits="0440"),
@@ -313,7 +314,7 @@ LATER = [
     add("test_base_time.py::test_no_stranger_tells_the_clock_how_to_run", "/etc/chrony/conf.d/site.conf", "local stratum 1", FOREIGN),
     Mutation("test_base_time.py::test_logs_are_written_in_universal_time", "the time zone is Tokyo's", "readlink /etc/localtime > /run/kept-zone; ln -sf /usr/share/zoneinfo/Asia/Tokyo /etc/localtime", "ln -sf $(cat /run/kept-zone) /etc/localtime", "[ $(date +%z) = +0000 ]", SYSTEM),
 ]  # fmt: skip
-MUTATIONS = [*HOST, *LATER, *BASE, *DRIVER, *SOFTWARE, *CLUSTER]
+MUTATIONS = [*HOST, *LATER, *BETWEEN, *BASE, *DRIVER, *SOFTWARE, *CLUSTER]
 UNBREAKABLE = {
     "test_base.py::test_governor_is_set": "a container has no frequency scaling",
     "test_base.py::test_kernel_is_held": "a container has no kernel package",

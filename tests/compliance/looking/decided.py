@@ -25,7 +25,8 @@ def record(site: Site, host: str, ask: Asked) -> dict[str, Any]:
     say.holds(found, f"no record of {host} in {place}", "what configure decided about it")
     machine = ask("cat /etc/machine-id")
     saw = f"{host} is machine {machine[:8]}, the record is of {found['machine'][:8]}"
-    say.holds(machine == found["machine"], saw, "the machine that was configured")
+    do = f"put /etc/machine-id back; or, of an instance that was replaced, {say.CONFIGURE}"
+    say.holds(machine == found["machine"], saw, "the machine that was configured", do)
     return found
 
 

@@ -208,9 +208,7 @@ def roots_alone(ask: Asked, path: str) -> None:
     say.holds((file["uid"], file["mode"] & 0o022) == (0, 0), seen, "root's alone")
 
 
-def unaltered(
-    ask: Asked, packages: Iterable[str], whose: str, do: str = "reinstall the package", but: str = "/etc/"
-) -> None:
+def unaltered(ask: Asked, packages: Iterable[str], whose: str, do: str = say.REINSTALL, but: str = "/etc/") -> None:
     """A finding that names files of packages which are gone or changed. but: where the site's own changes stand."""
     found = [path for path in ask.altered(packages) if not (but and path.startswith(but))]
     say.none(f"not as {whose} brought them", found, "unchanged files", do)

@@ -6,6 +6,10 @@ from typing import Any, NoReturn
 import pytest
 
 CONFIGURE = "run make configure for this host"
+REINSTALL = "apt-get install --reinstall --yes PACKAGE (dnf reinstall), and look who changed it"
+"""PACKAGE: whose file it is, by dpkg -S PATH or rpm -qf PATH."""
+PACKAGED = f"apt-get install -o Dpkg::Options::=--force-confask -o Dpkg::Options::=--force-confnew{REINSTALL[15:]}"
+"""Likewise for its settings: dpkg keeps an edited file of the version that it is without asking (dpkg(1), confask)."""
 Finding = pytest.fail.Exception
 MOST_NAMED = 8
 

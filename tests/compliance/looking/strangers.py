@@ -2,7 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatch
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from . import installed, say
 from .ask import Asked
@@ -10,9 +13,12 @@ from .ask import Asked
 OURS = (
     *("/etc/systemd/system/*.mount", "/etc/systemd/system/*.automount", "/etc/systemd/system/swap.target"),
     "/etc/systemd/system/nvmf-autoconnect.service",
+    *("/etc/apt/preferences.d/flightline-nccl", "/etc/apt/preferences.d/flightline-nvidia-driver"),
+    *("/etc/containerd/conf.d/99-nvidia.toml", "/etc/containerd/config.toml", "/etc/docker/daemon.json"),
     *("/run/systemd/generator*", "/run/systemd/system/netplan-*"),
 )
-"""Units that roles write by a name of the site's, and those that systemd makes of files that are looked at themselves."""
+"""Units and settings that roles write by a name of the site's or edit in place, and those that systemd makes of files that are looked at themselves."""
+IMAGES = Path(__file__).parents[2] / "integration" / "images.yml"
 DO = "remove it, or name it in compliance_known_files"
 
 
@@ -21,7 +27,10 @@ class Strangers:
 
     def __init__(self, ask: Asked, wanted: Mapping[str, Any]) -> None:
         self._ask = ask
-        self._known = (*OURS, *map(str, wanted["compliance_known_files"]))
+        image = str(wanted.get("compliance_image") or "")
+        brought = yaml.safe_load(IMAGES.read_text())[image] if image else {}
+        own = [*brought.get("files", []), *brought.get("edited", [])]
+        self._known = (*OURS, *map(str, [*wanted["compliance_known_files"], *own]))
 
     def among(self, paths: Iterable[str]) -> list[str]:
         """The paths that nobody answers for."""

@@ -3,12 +3,19 @@
 from flightline_node.read.parsers import versions
 from tests.harness import BROKEN, only, sample
 
-from .table import FAIL, INFO, PASS, SKIP, UNKNOWN, UPDATE_SOFTWARE, WARN, judging, row, table
+from .table import FAIL, FIX_CONFIG, INFO, PASS, SKIP, UNKNOWN, UPDATE_SOFTWARE, WARN, judging, row, table
 
 GOOD = {
     "efa_installer": "1.44.0", "ofi_nccl": "1.17.1", "efa_driver": "2.17.3", "nvidia_module": "580.95.05",
     "nccl": ["2.28.3"],
 }  # fmt: skip
+DECIDED = {"name": "gpu-01", "nvidia_module": "580.95.05", "efa_installer": "1.44.0", "nccl": ["2.28.3"]}
+CHANGED: list[tuple[dict[str, object], str, str]] = [
+    ({"nvidia_module": "595.45.04"}, "NVIDIA driver 595.45.04", "580.95.05"),
+    ({"efa_installer": "1.45.0"}, "EFA installer 1.45.0", "1.44.0"),
+    ({"nccl": ["2.29.2"]}, "NCCL 2.29.2", "2.28.3"),
+    ({"name": "gpu-77"}, "host name gpu-77", "gpu-01"),
+]  # fmt: skip
 
 
 def judge(change=(), kind="p6-b300.48xlarge", provider="203.10", **expected):
@@ -44,6 +51,15 @@ test_software_compat = table(
     row("pins", judge(efa_version="1.44", nccl_version="2.28.3"), PASS),
     row("pins", judge(efa_version="1.45.0"), FAIL, expected="1.45.0"),
     row("pins", judge(nccl_version="2.27.7"), FAIL, measured="2.28.3"),
+    row("what configure decided counts", judge({"decided": DECIDED, "name": "gpu-01.site"}), PASS),
+    *(row("what changed since configure", judge({"decided": DECIDED, "name": "gpu-01", **change}), FAIL, says=(seen, wanted),
+        remedy=FIX_CONFIG, reason="not_decided")
+        for change, seen, wanted in CHANGED),
+    row("a name alone", judging("software_compat", {"versions": {"name": "gpu-77", "decided": {"name": "gpu-01"}}}), FAIL, alone=True),
+    row("a type without EFA", judge({"decided": DECIDED, "name": "gpu-77"}, "g5.xlarge"), FAIL, says="host name"),
+    row("a type without EFA", judge({"decided": DECIDED, "name": "gpu-01"}, "g5.xlarge"), SKIP),
+    row("an adopted part has no pin", judge({"decided": {**DECIDED, "adopted": ["efa"]}}, efa_version="1.45.0"), PASS),
+    row("an adopted part has no pin", judge({"decided": DECIDED}, efa_version="1.45.0"), FAIL, expected="1.45.0"),
     row("not known is said and no pass",
         judging("software_compat", {"versions": versions.parse({"versions.json": sample("versions/p5.json")})}), PASS,
         says="not known: aws-ofi-nccl"),

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.compliance import test_base, test_base_ssh
-from tests.compliance.breaking import mutate
+from tests.compliance.breaking import advice, mutate
 from tests.compliance.breaking.mutations import MUTATIONS, UNBREAKABLE
 from tests.compliance.looking import ask, expected, filters, installed, say, waivers
 
@@ -312,12 +312,32 @@ def test_a_row_that_differs_from_the_list_is_named():
 def test_a_run_that_was_cut_short_is_taken_up_again(tmp_path):
     first, second, changed = MUTATIONS[:3]
     memory = mutate.Memory(str(tmp_path / "known"))
-    memory.keep([mutate.Row(first, "caught", "repaired"), mutate.Row(second, "MISSED"), mutate.Row(changed, "caught")])
+    done = mutate.Row(first, "caught", "repaired", advice=mutate.BY_HAND)
+    memory.keep([done, mutate.Row(second, "MISSED"), mutate.Row(changed, "caught")])
     again = mutate.Memory(str(tmp_path / "known"))
-    assert again.row(first) == mutate.Row(first, "caught", "repaired")
+    assert again.row(first) == done
     assert again.row(second) is None
     assert again.row(dataclasses.replace(changed, left="another reason")) is None
     assert mutate.Memory("").row(first) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "wanted"),
+    [
+        ("saw: units from: /etc/systemd/system/x.service, /srv/y; wanted: none; do: remove it, or name it in known_files",
+            ["rm -f /etc/systemd/system/x.service", "rm -f /srv/y", "systemctl daemon-reload"]),
+        ("saw: /etc/hosts has: /etc/hosts:3:192.0.2.1 s3; wanted: none; do: remove the lines", ["sed -i 3d /etc/hosts"]),
+        ("saw: no password: loose\n; wanted: none; do: passwd --lock NAME\nsaw also: games", ["passwd --lock loose", "passwd --lock games"]),
+        ("saw: x 'a'; wanted: 'b'; do: grep -rn x /etc/x.d; remove the later line; systemctl restart x",
+            [f"grep -Hrn x /etc/x.d {advice.TAKEN_OUT}", "systemctl restart x"]),
+        ("saw: not as brought: /usr/bin/x; wanted: y; do: apt-get install --reinstall PACKAGE (dnf), and look who changed it",
+            ["apt-get install --reinstall $(dpkg -S /usr/bin/x | head -n 1 | cut -d: -f1)"]),
+        ("saw: full: /srv; wanted: room; do: du -xh PLACE | sort -h | tail; df -i", []),
+    ],
+)  # fmt: skip
+def test_a_findings_last_part_is_followed_as_a_person_reads_it(said, wanted):
+    assert advice.commands(said.replace("loose\n;", "loose;")) == wanted
+    assert advice.asks_for_configure(f"saw: a; wanted: b; do: look, then {say.CONFIGURE}")
 
 
 NFT = """table inet filter {

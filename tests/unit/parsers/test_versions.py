@@ -1,7 +1,9 @@
 """The reader `versions` and its parser."""
 
 import json
+import os
 
+from flightline_node.ask import decided
 from flightline_node.ask.readers import versions
 from tests.unit.parsers.hosttools import parse, read
 
@@ -32,6 +34,23 @@ def test_reader(tmp_path):
         "nvidia_module": "580.95.05",
         "nccl": ["2.27.7"],
     }
+
+
+def test_what_configure_decided_is_read_where_it_is_of_this_machine(tmp_path):
+    parts = {"driver": {"adopted": True, "version": "580.126.09"}, "nccl": {"adopted": False, "versions": ["2.28.3"]}}
+    state = {"name": "gpu-01", "machine": "a1", "parts": {**parts, "efa": {"adopted": False, "installer": "1.44.0"}}}
+    files = {"etc/machine-id": "a1\n", "proc/sys/kernel/hostname": "gpu-77\n"}
+    for path, text in {**files, "etc/flightline/host_state.json": json.dumps({"state": state})}.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    read_back = parse("versions", versions(str(tmp_path)))
+    wanted = {"name": "gpu-01", "nvidia_module": "580.126.09", "efa_installer": "1.44.0", "nccl": ["2.28.3"]}
+    assert read_back == {"name": "gpu-77", "decided": {**wanted, "adopted": ["driver"]}}
+    assert list(decided.own_names(str(tmp_path))) == ["gpu-01"]  # drains and ends: never another node's name
+    (tmp_path / "etc/machine-id").write_text("b2\n")
+    assert parse("versions", versions(str(tmp_path))) == {"name": "gpu-77"}
+    (tmp_path / "etc/flightline/host_state.json").write_text("{")
+    assert next(decided.own_names(str(tmp_path))) == os.uname().nodename.partition(".")[0]
 
 
 def test_one_nccl_version_as_text():

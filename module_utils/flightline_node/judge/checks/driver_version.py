@@ -6,14 +6,16 @@ from typing import Iterator
 
 from ...model import Finding
 from ..context import Context
+from ..decided import adopted
 from .common import gpu_check, judge_version
 
 
 def evaluate(context: Context) -> Iterator[Finding]:
-    """The site's pin first, else the oldest driver that knows the GPU."""
+    """The site's pin first, but for an image's driver that was adopted; else the oldest that knows the GPU."""
     measured = context.facts("nvidia_smi").get("driver_version")
     expected = context.expected
-    yield judge_version(context, "driver", measured, expected.driver_version, expected.driver_minimum)
+    pin = None if adopted(context.optional("versions") or {}, "driver") else expected.driver_version
+    yield judge_version(context, "driver", measured, pin, expected.driver_minimum)
 
 
 CHECK = gpu_check(
@@ -26,6 +28,7 @@ CHECK = gpu_check(
     out_of_service="Yes where the site pins it or the type does not run with less.",
     first="cat /proc/driver/nvidia/version",
     source="AWS DLAMI support pages for P6 (driver minimums); the site's pin",
+    wants=("versions",),
     tags=("gpu", "software"),
     evaluate=evaluate,
 )

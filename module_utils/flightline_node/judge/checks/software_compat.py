@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any, Iterator, List, NamedTuple, Optional
 
 from ...know.releases import PEER_MEMORY, PLUGIN_LIBFABRIC, PLUGIN_NCCL, VALIDATED
-from ...model import Check, Finding, Reason, Remedy, Status
+from ...model import Check, Finding, Reason, Remedy, Skip, Status
 from .. import skips
 from ..context import Context
+from ..decided import adopted, changed
 from .common import judge_version, version_matches, version_reaches, version_tuple
 from .efa_count import no_efa
 
@@ -16,6 +17,7 @@ OLD_DRIVER = Reason("old_driver", "the NVIDIA driver is older than the type need
 NO_PEER_MEMORY = Reason(
     "no_peer_memory", "the EFA driver has no peer memory with this NVIDIA driver", Remedy.UPDATE_SOFTWARE
 )
+NOT_DECIDED = Reason("not_decided", "the host is not what configure decided about it", Remedy.FIX_CONFIG)
 
 GPU_DRIVER, EFA_DRIVER = PEER_MEMORY[0]
 """Before it only dma-buf serves, so this only warns."""
@@ -42,14 +44,14 @@ def evaluate(context: Context) -> Iterator[Finding]:
         for finding in [judge_version(context, f"{rule.what} ({rule.reason})", rule.measured, rule.pin, rule.minimum)]
         if finding.status is not Status.PASS
     ]
-    findings += [*_driver(context, facts), *_plugin(context, facts)]
+    findings += [*_decided(context, facts), *_driver(context, facts), *_plugin(context, facts)]
     yield from findings
     lacking = ", ".join(dict.fromkeys(rule.what for rule in rules if rule not in judged))
-    if not judged:
+    if not judged and not findings:
         yield context.skip(
             skips.NO_PINS.because(f"nothing to compare, version not known: {lacking or 'no rule for this type'}")
         )
-    elif all(finding.status is Status.INFO for finding in findings):
+    elif judged and all(finding.status is Status.INFO for finding in findings):
         seen = ", ".join(dict.fromkeys(f"{rule.what} {rule.measured}" for rule in judged))
         yield context.ok(seen + (f"; not known: {lacking}" if lacking else ""))
 
@@ -58,15 +60,22 @@ def _rules(context: Context, facts: Any) -> List[Requirement]:
     wanted, kind = context.expected, context.expected.instance_type
     nccl, plugin = _newest(facts.get("nccl", [])), facts.get("ofi_nccl")
     installer, libfabric = facts.get("efa_installer"), _libfabric(context)
+    efa_pin = None if adopted(facts, "efa") else wanted.efa_version
+    nccl_pin = None if adopted(facts, "nccl") else wanted.nccl_version
     rules = [
-        Requirement("EFA installer", installer, wanted.efa_installer_minimum, wanted.efa_version, f"for {kind}"),
+        Requirement("EFA installer", installer, wanted.efa_installer_minimum, efa_pin, f"for {kind}"),
         Requirement("aws-ofi-nccl", plugin, wanted.ofi_nccl_minimum, None, f"for {kind}"),
-        Requirement("NCCL", nccl, wanted.nccl_minimum, wanted.nccl_version, f"for {kind}"),
+        Requirement("NCCL", nccl, wanted.nccl_minimum, nccl_pin, f"for {kind}"),
     ]
     if plugin and version_reaches(plugin, VALIDATED[-1][0]):
         rules.append(Requirement("NCCL", nccl, PLUGIN_NCCL, None, f"for aws-ofi-nccl {plugin}"))
         rules.append(Requirement("libfabric", libfabric, PLUGIN_LIBFABRIC, None, f"for aws-ofi-nccl {plugin}"))
     return [rule for rule in rules if rule.minimum or rule.pin]
+
+
+def _decided(context: Context, facts: Any) -> Iterator[Finding]:
+    for what, seen, wanted in changed(facts):
+        yield context.fail(NOT_DECIDED, f"{what} {seen}, wanted {wanted}, as configure left it", seen, wanted)
 
 
 def _newest(versions: List[str]) -> Optional[str]:
@@ -110,19 +119,27 @@ def _plugin(context: Context, facts: Any) -> Iterator[Finding]:
         yield context.because(status, NOT_VALIDATED, message, remedy=remedy, measured=shown, expected=", ".join(known))
 
 
+def no_efa_unless_changed(context: Context) -> Optional[Skip]:
+    """What is no longer as configure left it is told of every type."""
+    return None if any(changed(context.optional("versions") or {})) else no_efa(context)
+
+
 CHECK = Check(
     id="software_compat",
     order=790,
     title="Software compatibility",
-    what="EFA installer, EFA driver, libfabric, aws-ofi-nccl and NCCL: the type's minimums, pins, and each other.",
+    what="EFA installer, EFA driver, libfabric, aws-ofi-nccl and NCCL: the type's minimums, pins, each other, and with "
+    "driver and host name what configure decided (/etc/flightline/host_state.json), which counts in place of a pin for "
+    "what the image brought.",
     why="A plugin or driver too old for the others falls back to TCP or to host memory, without an error.",
-    remedy="Update with the EFA installer (it brings driver, libfabric and plugin), and NCCL to a validated version.",
-    out_of_service="Yes below what the type runs with, or what the site pins.",
+    remedy="Run make configure, which puts back what was decided or says why not. Update with the EFA installer (it "
+    "brings driver, libfabric and plugin), and NCCL to a validated version.",
+    out_of_service="Yes below what the type runs with, or other than the site pins or configure decided.",
     source="AWS EFA changelog; aws-ofi-nccl release notes; AWS DLAMI minimum versions for P5 and P6",
     needs=("versions",),
     wants=("fi_info", "nvidia_smi"),
     tags=("efa", "nccl", "software"),
-    applies=no_efa,
+    applies=no_efa_unless_changed,
     skips=(skips.NO_EFA, skips.NO_PINS),
     evaluate=evaluate,
 )
