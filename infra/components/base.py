@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import pulumi
 import pulumi_aws as aws
@@ -16,13 +16,22 @@ from infra.planning.names import Names, Place
 
 @dataclass(frozen=True)
 class ClusterPlan:
-    """What every component reads. image: None where EKS finds it."""
+    """What every component reads. image: None where EKS finds it.
+
+    within: the cluster whose parts are made; part_prefix: what their logical names begin with.
+    """
 
     settings: StackSettings
     stack: str
     names: Names
     place: Place
     image: FoundImage | None = None
+    within: pulumi.Resource | None = None
+    part_prefix: str = ""
+
+    def part(self, name: str) -> str:
+        """Logical name of a part of the cluster."""
+        return f"{self.part_prefix}{name}"
 
     @property
     def tags(self) -> dict[str, str]:
@@ -47,9 +56,25 @@ class ClusterPlan:
 class Component(pulumi.ComponentResource):
     """A part of the stack, of its class's type. What it makes is its child and named after it."""
 
-    def __init__(self, name: str, plan: ClusterPlan, parent: pulumi.Resource | None = None) -> None:
-        super().__init__(f"flightline:infra:{type(self).__name__}", name, {}, pulumi.ResourceOptions(parent=parent))
+    def __init__(
+        self,
+        name: str,
+        plan: ClusterPlan,
+        parent: pulumi.Resource | None = None,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        """parent: a component that this one is inside of; without one it is a part of the plan's cluster, if any."""
+        where = pulumi.ResourceOptions(parent=parent or plan.within)
+        if not parent and plan.within and not plan.part_prefix:
+            # Parts without a prefix stood at the top before their cluster was a component.
+            where.aliases = [pulumi.Alias(parent=pulumi.ROOT_STACK_RESOURCE)]
+        merged = pulumi.ResourceOptions.merge(where, opts)
+        super().__init__(f"flightline:infra:{type(self).__name__}", name, {}, merged)
         self._name, self.plan, self.names, self.place = name, plan, plan.names, plan.place
+
+    def refuse(self, saw: str, wanted: str, do: str) -> NoReturn:
+        """End the program with one sentence."""
+        raise pulumi.RunError(f"{self.pulumi_resource_name}: saw {saw}; wanted {wanted}; do: {do}")
 
     def child(self, **options: Any) -> pulumi.ResourceOptions:
         """Options of a child."""

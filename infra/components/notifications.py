@@ -9,11 +9,28 @@ from .base import ClusterPlan, Component, text
 
 
 class Notifications(Component):
-    """AWS' own services publish too; the managed key of SNS would refuse them, hence a key of the stack."""
+    """AWS' own services publish too; the managed key of SNS would refuse them, hence a key of the stack.
 
-    def __init__(self, name: str, plan: ClusterPlan) -> None:
-        super().__init__(name, plan)
-        settings, names, place = plan.settings.notifications, plan.names, plan.place
+    With a topic that is there already, its owner decides who publishes: its policy and its key's let those services.
+    """
+
+    def __init__(self, name: str, plan: ClusterPlan, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(name, plan, opts=opts)
+        settings = plan.settings.notifications
+        if settings.topic and settings.topic_key:
+            self.key_arn = pulumi.Output.from_input(settings.topic_key)
+            self.topic_arn = pulumi.Output.from_input(plan.place.arn("sns", settings.topic))
+        else:
+            self._make()
+        for email in settings.emails:
+            aws.sns.TopicSubscription(
+                f"{name}-email-{email}", topic=self.topic_arn, protocol="email", endpoint=email, opts=self.child()
+            )
+        self.slack_secret_arn = self._slack() if settings.slack else None
+        self.register_outputs({"topic_arn": self.topic_arn, "key_arn": self.key_arn})
+
+    def _make(self) -> None:
+        name, names, place = self._name, self.names, self.place
         self.key_arn = self.key(
             f"Alerts of {names.cluster}", names.alerts_key_alias, text(alerts.key_policy(place))
         ).arn
@@ -32,12 +49,6 @@ class Notifications(Component):
         )
         # With the policy behind it: a budget or an anomaly alarm is refused a topic that it may not publish to.
         self.topic_arn = pulumi.Output.all(self.topic.arn, policy.id).apply(_first)
-        for email in settings.emails:
-            aws.sns.TopicSubscription(
-                f"{name}-email-{email}", topic=self.topic.arn, protocol="email", endpoint=email, opts=self.child()
-            )
-        self.slack_secret_arn = self._slack() if settings.slack else None
-        self.register_outputs({"topic_arn": self.topic_arn, "key_arn": self.key_arn})
 
     def _slack(self) -> pulumi.Output[str]:
         secret = aws.secretsmanager.Secret(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from infra.config.declare import Key, derived, gib, keys, percent, setting, usd
+from infra.config.declare import Key, derived, existing, existing_id, gib, keys, percent, setting, usd
 from infra.planning import fsx as fsx_plan
 from infra.planning.instance_types import CAPACITIES
 
@@ -21,6 +21,7 @@ AMI_ID = r"ami-([0-9a-f]{8}|[0-9a-f]{17})"
 MOST_IDLE_HOURS = 24
 """An alarm with periods under an hour looks at one day at most (CloudWatch API, PutMetricAlarm, 2026)."""
 
+BUCKET = r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
 CPU_TYPE = {"pattern": r"[a-z][a-z0-9-]*\.(metal(-\d+xl)?|[a-z0-9]+)", "wanted": "an EC2 type such as m7i.xlarge"}
 LOOPBACK = r"https?://(127\.\d{1,3}\.\d{1,3}\.\d{1,3}|localhost|\[::1\]):\d{2,5}/?"
 
@@ -88,6 +89,18 @@ class NetworkSettings:
         variable="package_repository_source",
     )
     flow_logs: bool = setting("flowLogs", True, "VPC flow logs of refused traffic.")
+    vpc_id: str | None = existing_id("vpcId", "a VPC; empty makes one", "vpc")
+    subnet_ids: tuple[str, ...] = setting(
+        "subnetIds", (), "Private subnets of vpcId, that of the GPU nodes' zone first; they need a way out."
+    )
+    public_subnet_id: str | None = existing_id("publicSubnetId", "a public subnet of vpcId, for SSH", "subnet")
+    security_group_id: str | None = existing_id("securityGroupId", "the nodes' group in vpcId; empty makes one", "sg")
+    route_table_ids: tuple[str, ...] = setting(
+        "routeTableIds", (), "Route tables of vpcId that get gateway endpoints (S3, DynamoDB); empty makes none."
+    )
+    existing_endpoints: tuple[str, ...] = setting(
+        "existingEndpoints", (), "Services whose endpoints vpcId has already, such as s3: they are not made again."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -354,6 +367,9 @@ class KubernetesSettings:
     cpu_root_volume_gib: int = gib(
         "cpuRootVolumeGib", 100, "Root volume of a node without a GPU in GiB, encrypted gp3.", 30
     )
+    cluster: str | None = existing(
+        "eksCluster", "an EKS cluster in vpcId; empty makes one", r"[0-9A-Za-z][A-Za-z0-9_-]{0,99}", "training"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -391,6 +407,12 @@ class FsxSettings:
         initially=(),
         choices=tuple(fsx_plan.EXPORT_EVENTS),
     )
+    file_system_id: str | None = existing(
+        "fsxId",
+        "FSx for Lustre in vpcId; empty makes what fsxSizeGib says",
+        r"fs-[0-9a-f]{8,17}",
+        "fs-0123456789abcdef0",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -403,6 +425,10 @@ class StorageSettings:
     )
     keep_data: bool = setting(
         "keepData", True, "Data outlives the stack: protected, retained and guarded against deletion."
+    )
+    data_bucket: str | None = existing("dataBucket", "the bucket of training data; empty makes one", BUCKET, "my-data")
+    checkpoints_bucket: str | None = existing(
+        "checkpointsBucket", "the bucket of checkpoints; empty makes one", BUCKET, "my-checkpoints"
     )
 
 
@@ -417,6 +443,15 @@ class NotificationSettings:
         "Slack incoming webhook, https://hooks.slack.com/services/...; set it with --secret.",
         initially=None,
         secret=True,
+    )
+    topic: str | None = existing(
+        "alertsTopic", "an alerts topic of this account and region; empty makes one", r"[A-Za-z0-9_-]{1,256}", "alerts"
+    )
+    topic_key: str | None = existing(
+        "alertsTopicKey",
+        "the key of alertsTopic",
+        r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[0-9a-f-]{36}",
+        "arn:aws:kms:us-east-1:123456789012:key/01234567-89ab-cdef-0123-456789abcdef",
     )
 
     @property

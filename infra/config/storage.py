@@ -10,7 +10,7 @@ from infra.planning.instance_types import facts
 
 def read(values: Values, nodes: NodesSettings) -> StorageSettings:
     """The storage settings."""
-    wanted = values.number("fsxSizeGib") != 0
+    wanted = values.number("fsxSizeGib") != 0 or bool(values.text("fsxId"))
     if not wanted:
         _nothing_for_fsx(values)
     return StorageSettings(fsx=_fsx(values, nodes) if wanted else None, **values.section(StorageSettings))
@@ -27,7 +27,7 @@ def _nothing_for_fsx(values: Values) -> None:
 
 def _fsx(values: Values, nodes: NodesSettings) -> FsxSettings:
     given = FsxSettings(**values.section(FsxSettings))
-    if not values.refused("fsxThroughput"):
+    if not values.refused("fsxThroughput") and not given.file_system_id:
         _size(values, given)
     if given.efa and not values.refused("gpuInstanceType", "efa"):
         if not nodes.efa:

@@ -18,6 +18,10 @@ OF_KUBERNETES = ("ecr.api", "ecr.dkr", "eks", "eks-auth", "fsx", "secretsmanager
 """What nodes and pods of an EKS cluster call beside those of nodes (EKS user guide, "Deploy private clusters")."""
 
 
+EVERY = tuple(sorted({*GATEWAYS, EXPRESS_GATEWAY, *OF_NODES, *OF_HEAD, *OF_KUBERNETES}))
+"""Every service that a stack may have an endpoint for."""
+
+
 def gateways(express: bool) -> tuple[str, ...]:
     """Gateway endpoints; express: whether the stack has a directory bucket."""
     return (*GATEWAYS, EXPRESS_GATEWAY) if express else GATEWAYS

@@ -79,7 +79,7 @@ def test_a_fault_inside_the_program_is_a_sentence(monkeypatch):
     def broken(*_):
         raise KeyError("zone")
 
-    monkeypatch.setattr("infra.cluster.Cluster.__init__", broken)
+    monkeypatch.setattr("infra.cluster.GpuCluster.__init__", broken)
     result = program.run("dev")
     assert is_plain(result.error), result.error
     assert "saw KeyError: 'zone'" in str(result.error) and "FLIGHTLINE_TRACEBACK=1" in str(result.error)

@@ -22,6 +22,7 @@ from infra.node_package import mistake
 from infra.planning import fsx
 from infra.planning.zones import Zone, ZoneOffering
 from tests.infra.plans.test_kubernetes import EKS, REFUSED
+from tests.infra.program import JOINED, SUBNETS, TOPIC, VPC
 from tests.infra.stacks import PREFIX, ROOT, STACKS, config, offer, region, settings, values
 from tools import stack_settings
 
@@ -154,6 +155,26 @@ def test_only_settings_reads_the_configuration():
 
 SPOT = {"capacityType": "spot", "gpuInstanceType": "g6e.48xlarge", "efa": "off", "placementGroup": "none"}
 BAD = [
+    ("vpcId", {**JOINED, "vpcId": "vpc-1"}, "id such as vpc-0123456789abcdef0"),
+    ("subnetIds", {"subnetIds": [*SUBNETS]}, "the VPC that it is of"),
+    ("subnetIds", {"vpcId": VPC}, "a private subnet of the VPC in the GPU nodes' zone"),
+    ("subnetIds", {**JOINED, "subnetIds": ["subnet-x"]}, "ids such as"),
+    ("subnetIds", {**JOINED, "subnetIds": [SUBNETS[0]] * 2}, "each id once"),
+    ("subnetIds", {**EKS, **JOINED, "subnetIds": [SUBNETS[0]]}, "and one in another"),
+    ("publicSubnetId", {**JOINED, **OFFICE, "headNode": True}, "reached by SSH"),
+    ("routeTableIds", {**JOINED, "routeTableIds": ["rtb"]}, "ids such as"),
+    ("existingEndpoints", {**JOINED, "existingEndpoints": ["s4"]}, "services of autoscaling, dynamodb"),
+    ("vpcCidr", {**JOINED, "vpcCidr": "10.0.0.0/17"}, "its default with vpcId"),
+    ("securityGroupId", {"securityGroupId": "sg-01234567"}, "vpcId as well"),
+    ("fsxId", {"fsxId": "fs-01234567"}, "vpcId as well"),
+    ("fsxSizeGib", {**JOINED, "fsxId": "fs-01234567", "fsxSizeGib": 1200}, "its default with fsxId"),
+    ("fsxExport", {**LINKED, "dataBucket": "theirs", "fsxExport": "new"}, "with dataBucket"),
+    ("dataBucket", {"dataBucket": "No"}, "name such as my-data"),
+    ("checkpointsBucket", {"checkpointsBucket": "No"}, "name such as my-checkpoints"),
+    ("alertsTopicKey", {"alertsTopic": "theirs"}, "together, or neither"),
+    ("alertsTopic", {"alertsTopicKey": TOPIC["alertsTopicKey"]}, "together, or neither"),
+    ("eksCluster", {**EKS, "kubernetesAdmins": [], "eksCluster": "theirs"}, "vpcId as well"),
+    ("kubernetesAdmins", {**EKS, **JOINED, "eksCluster": "theirs"}, "its default with eksCluster"),
     ("spotZones", {**SPOT, "spotZones": 2, "efa": "on", "gpuNodeCount": 2}, "EFA traffic stays inside"),
     ("spotZones", {**SPOT, "spotZones": 2, "placementGroup": "mine"}, "placement group lies in one"),
     ("spotMaxPriceUsd", {**SPOT, "spotMaxPriceUsd": "0"}, "more than 0"),
