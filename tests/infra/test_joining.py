@@ -6,6 +6,7 @@ The engine is a stand-in (tests/infra/engine.py); tests/infra/test_engine.py pre
 import hashlib
 import re
 import runpy
+from typing import Any, cast
 
 import pulumi
 import pulumi_aws as aws
@@ -80,7 +81,7 @@ def test_what_the_program_gets_hangs_off_its_own_network(rendered):
 
 def test_the_page_begins_with_the_program():
     page = (stacks.ROOT / "docs" / "infra.md").read_text()
-    assert re.search(r"```python\n(.*?)```", page, re.S)[1] == (TEMPLATE / "__main__.py").read_text()
+    assert re.findall(r"```python\n(.*?)```", page, re.S)[0] == (TEMPLATE / "__main__.py").read_text()
 
 
 def test_two_clusters_of_one_program_share_a_network():
@@ -105,7 +106,7 @@ OF_A_NEW_CLUSTER = (
     *("privateSubnetCidrs", "natGateways"),
 )
 """What Pulumi.eks.yaml says of a cluster and a network that it makes."""
-STACKS = {
+STACKS: dict[str, tuple[str, dict[str, Any], set[str]]] = {
     "network": ("dev", {**JOINED, "interfaceEndpoints": True, "existingEndpoints": ["ssm"]}, NETWORK),
     "tables": ("dev", {**JOINED, "routeTableIds": ["rtb-01234567"], "existingEndpoints": ["dynamodb"]}, NETWORK),
     "group": ("dev", {**JOINED, "securityGroupId": GROUP}, {"aws:ec2/securityGroup:SecurityGroup"}),
@@ -168,8 +169,8 @@ def plan(**changes):
     return stacks.plan("dev", FoundImage("ami-1", "x86_64", "/dev/sda1", 0), **changes)
 
 
-FSX = {"file_system_id": "fs-01234567"}
-NODES = {"user_data": "x", "profile_name": "p", "security_group_ids": [GROUP]}
+FSX = "fs-01234567"
+NODES: dict[str, Any] = {"user_data": "x", "profile_name": "p", "security_group_ids": [GROUP]}
 
 
 @pytest.mark.parametrize(
@@ -181,10 +182,15 @@ NODES = {"user_data": "x", "profile_name": "p", "security_group_ids": [GROUP]}
         (fl.Fabric, {}, fl.FabricArgs(vpc_id=VPC, security_group_id=GROUP), "saw both vpc_id and"),
         (fl.FileSystem, {}, fl.FileSystemArgs(vpc_id=VPC), "saw no size and no file_system_id"),
         (fl.FileSystem, {"fsxSizeGib": 1200}, fl.FileSystemArgs(vpc_id=VPC), "subnet_id and fabric_group_id to"),
-        (fl.FileSystem, {}, fl.FileSystemArgs(**FSX, vpc_id=VPC), "saw file_system_id beside vpc_id"),
+        (fl.FileSystem, {}, fl.FileSystemArgs(file_system_id=FSX, vpc_id=VPC), "saw file_system_id beside vpc_id"),
         (fl.GpuNodes, {}, fl.GpuNodesArgs(subnet_ids=[], **NODES), "saw no subnet"),
         (fl.EksCluster, {}, SUBNETS[:1], "saw 1 subnets"),
-        (fl.GpuCluster, {}, fl.GpuClusterArgs(eks_cluster="one"), "wanted none with orchestrator none"),
+        (
+            fl.GpuCluster,
+            {},
+            fl.GpuClusterArgs(eks_cluster=cast("fl.EksCluster", "one")),
+            "wanted none with orchestrator none",
+        ),
     ],
 )
 def test_a_component_refuses_what_is_missing_or_contradicts(component, changes, args, words):
@@ -213,7 +219,7 @@ def test_components_alone_join_what_the_program_made():
         vpc = aws.ec2.Vpc("own", cidr_block="10.20.0.0/16")
         opts = pulumi.ResourceOptions(parent=vpc)
         fl.Fabric("fabric", found, fl.FabricArgs(vpc_id=vpc.id), opts)
-        fl.FileSystem("lustre", found, fl.FileSystemArgs(**FSX))
+        fl.FileSystem("lustre", found, fl.FileSystemArgs(file_system_id=FSX))
         fl.Alerts("alerts", plan(**TOPIC, alertEmails=["ops@example.com"]))
         fl.Results("results", plan(dataBucket="theirs", checkpointsBucket="saves"))
 

@@ -97,7 +97,7 @@ OTHER: dict[str, Any] = {
 }
 """A value of the keys that do not say by their own rule which others there are."""
 
-WITH = {
+WITH: dict[str, dict[str, Any]] = {
     "accessMode": {"sshKeyName": "me", "sshCidrs": ["203.0.113.0/24"]},
     "vpcId": JOINED,
     "eksCluster": {

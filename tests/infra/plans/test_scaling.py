@@ -67,7 +67,7 @@ def test_a_group_holds_the_nodes_that_it_ends_and_the_provider_waits_as_long():
     # A node that says nothing is ended soon; one that drains beats faster than that, a hundred times at most.
     assert (hook["heartbeatTimeout"], hook["defaultResult"]) == (lifecycle.HOLD_S, "CONTINUE")
     assert ending.BEAT_S + ending.AWS_S + ending.LOOK_S < lifecycle.HOLD_S
-    assert BY_NAME["drainMinutes"].within[1] * 60 < 100 * lifecycle.HOLD_S
+    assert max(BY_NAME["drainMinutes"].within or ()) * 60 < 100 * lifecycle.HOLD_S
     assert {run.one("nodes-group").timeouts[word] for word in ("update", "delete")} == {"105m"}
 
 

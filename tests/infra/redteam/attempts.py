@@ -193,11 +193,15 @@ def _logged(stream: str, record: Mapping[str, Any], group: str, run: str) -> Do:
     return lambda world: world.log(stream, dict(record), run, group)
 
 
+def _noted(name: str) -> Do:
+    return lambda world: world.done.append(name)
+
+
 def _done_to_others(action: str, pattern: str, world: World) -> Iterator[Attempt]:
     """Calls that name another instance by a parameter, of which IAM knows nothing."""
     for node in _others(world):
         name = f"{action} for {node.host}"
-        yield Attempt(name, action, pattern.replace("*", "uuid", 1), lambda world, n=name: world.done.append(n))
+        yield Attempt(name, action, pattern.replace("*", "uuid", 1), _noted(name))
 
 
 def _to_the_group(action: str, pattern: str, world: World) -> Iterator[Attempt]:

@@ -196,8 +196,8 @@ class World:
         return router.build(self._services("alert-router"), *clients)
 
     def _verdict(self) -> verdict.VerdictFunction:
-        clients = map(self.cloud.client, ("s3", "sqs", "ssm"))
-        return verdict.build(self._services("verdict"), *clients, self.queue)
+        s3, sqs, ssm = map(self.cloud.client, ("s3", "sqs", "ssm"))
+        return verdict.build(self._services("verdict"), s3, sqs, ssm, self.queue)
 
     def _invocations(self, asked: dict[str, Any]) -> dict[str, Any]:
         """What Systems Manager has of the run's command: what each node's own agent sent."""

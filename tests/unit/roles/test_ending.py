@@ -16,7 +16,7 @@ import pytest
 
 from flightline_node.act import ending, notice
 from flightline_node.ask.metadata import LIFECYCLE, SPOT, MetadataSession
-from tests.imds import serving
+from tests.imds import MetadataStandIn, serving
 from tests.node_programs import NOTICE
 
 NODE = "i-0123456789abcdef0"
@@ -40,7 +40,7 @@ class Bed:
     """A node with a service and tools."""
 
     place: Path
-    service: object
+    service: MetadataStandIn
     said: list[str] = field(default_factory=list)
     now: float = 1_000.0
 
