@@ -71,6 +71,12 @@ def test_endpoints_are_counted_in_both_zones():
     assert "26 endpoint interfaces" in what(with_head)
 
 
+def test_what_is_joined_costs_the_stack_nothing():
+    there = {"vpcId": "vpc-01234567", "interfaceEndpoints": True, "existingEndpoints": ["ssm", "logs"]}
+    assert what(bill(there))[2:] == ["10 endpoint interfaces"]
+    assert [line for line in what(bill({**there, "eksCluster": "theirs"}, stack="eks")) if "EKS" in line] == []
+
+
 def test_slurm_brings_a_head_node():
     assert "head node m7i.xlarge" in what(bill({"orchestrator": "slurm"}))
 
