@@ -23,8 +23,7 @@ def test_every_place_of_the_last_release_is_taken_by_one_resource(example):
     state = release.recorded()[example]
     taken = release.taken(requests(example), state)
     assert len(state) > 200 and set(taken.values()) == state, "what is not taken is deleted"
-    anew = set(release.places(requests(example)).values()) - set(taken)
-    assert anew == {CLUSTER}, "what takes no place is made anew"
+    assert CLUSTER not in taken, "all of it lies in a component that is new"
 
 
 def without_aliases(name, example):
