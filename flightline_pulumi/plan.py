@@ -9,7 +9,6 @@ from infra import images, zones
 from infra import settings as configuration
 from infra.components.base import ClusterPlan
 from infra.config.errors import ConfigError
-from infra.planning import quotas
 from infra.planning.joining import cluster_names
 
 
@@ -25,8 +24,5 @@ def plan(settings: Settings | None = None, *, network_is_given: bool = False) ->
         image = None if chosen.on_kubernetes else images.find(chosen)
     except ConfigError as error:
         raise pulumi.RunError(str(error)) from None
-    group = quotas.node_group(chosen.nodes) if chosen.on_kubernetes else None
-    for note in filter(None, (quotas.interfaces(chosen.nodes), group)):
-        pulumi.log.warn(note)
     place = zones.place(chosen.region)
     return ClusterPlan(chosen, pulumi.get_stack(), cluster_names(chosen, place), place, image)

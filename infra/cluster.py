@@ -142,7 +142,7 @@ class GpuCluster(Component):
             repository = self.storage.data.name.apply(lambda bucket: f"s3://{bucket}")
         args = FileSystemArgs(
             vpc_id=self.network.vpc_id,
-            subnet_id=self.network.gpu_subnet_ids[0],
+            subnet_id=self.network.private_subnet_ids[0],
             fabric_group_id=self.fabric.id,
             log_group=self.logs.groups["fsx"],
             data_repository=repository,
@@ -192,12 +192,11 @@ class GpuCluster(Component):
         built = node_package.package(settings.boot.package)
         package = self._artifact("node-package", self.plan.names.package_key(built.sha256), built.path)
         self.roles = self._roles() if settings.boot.configure else None
-        several = settings.nodes.spot.zones > 1
         args = GpuNodesArgs(
             user_data=self._user_data(built.sha256),
             profile_name=access.node_profile.name,
             security_group_ids=[self.fabric.id],
-            subnet_ids=self.network.private_subnet_ids if several else self.network.gpu_subnet_ids,
+            subnet_ids=self.network.gpu_subnet_ids,
             # A node needs its way out, its role's policies and its package from the first second.
             ready=[self.network, access, self.fabric, package, *self.artifacts],
         )
@@ -210,7 +209,7 @@ class GpuCluster(Component):
             self.plan.part("head"),
             self.plan,
             vpc_id=self.network.vpc_id,
-            subnet_id=self.network.public_subnet_id if ssh else self.network.gpu_subnet_ids[0],
+            subnet_id=self.network.public_subnet_id if ssh else self.network.private_subnet_ids[0],
             fabric_group_id=self.fabric.id,
             profile_name=profile.name,
         )

@@ -6,7 +6,7 @@ import pulumi_aws as aws
 from flightline_pulumi import Fabric, FabricArgs, GpuCluster, GpuClusterArgs, Network, NetworkArgs, plan
 
 ANYWHERE = "0.0.0.0/0"
-zone = pulumi.Config("flightline").require("availabilityZone")
+zone = pulumi.Config("flightline").require_object("availabilityZones")[0]
 
 vpc = aws.ec2.Vpc("own", cidr_block="10.20.0.0/16", enable_dns_hostnames=True)
 public = aws.ec2.Subnet("public", vpc_id=vpc.id, cidr_block="10.20.0.0/24", availability_zone=zone)

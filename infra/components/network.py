@@ -23,8 +23,9 @@ ANYWHERE = "0.0.0.0/0"
 class NetworkArgs:
     """A VPC that is there already, and its subnets; without vpc_id one is made, as the settings say.
 
-    subnet_ids: private ones with a way out, that of the GPU nodes' zone first. public_subnet_id: of a head node that is
-    reached by SSH. route_table_ids: what gets gateway endpoints. existing_endpoints: services that have theirs already.
+    subnet_ids: private ones with a way out, one for each of availabilityZones in their order. public_subnet_id: of a
+    head node that is reached by SSH. route_table_ids: what gets gateway endpoints. existing_endpoints: services that
+    have theirs.
     """
 
     vpc_id: pulumi.Input[str] | None = None
@@ -61,10 +62,12 @@ class Network(Component):
     def _join(self, vpc_id: pulumi.Output[str], given: NetworkArgs | NetworkSettings) -> None:
         """Make nothing but endpoints that were asked for."""
         self.vpc_id = vpc_id
-        zone = self._settings.zones.gpu_name
-        first, *others = given.subnet_ids
-        self.gpu_subnet_ids = [self._of_vpc(first, zone)]
-        self.private_subnet_ids = [*self.gpu_subnet_ids, *(self._of_vpc(one) for one in others)]
+        zones = self._settings.zones
+        wanted = {number: zones.names[number] for number in zones.nodes}
+        self.private_subnet_ids = [
+            self._of_vpc(one, wanted.get(number, "")) for number, one in enumerate(given.subnet_ids)
+        ]
+        self.gpu_subnet_ids = [self.private_subnet_ids[number] for number in zones.nodes]
         if given.public_subnet_id is not None:
             self.public_subnet_id = self._of_vpc(given.public_subnet_id)
         cidr = aws.ec2.get_vpc_output(id=vpc_id).cidr_block if self._settings.interface_endpoints else None
@@ -79,8 +82,8 @@ class Network(Component):
             if its_vpc != vpc:
                 self.refuse(f"{made} in {its_vpc}", f"a subnet of {vpc}", "name another subnet, or its own VPC")
             if zone and its_zone != zone:
-                wanted = f"the GPU nodes' zone, {zone}, first"
-                self.refuse(f"{made} in {its_zone}", wanted, "name a subnet there, or set availabilityZone")
+                wanted = f"one in {zone}: subnets stand in the order of availabilityZones"
+                self.refuse(f"{made} in {its_zone}", wanted, "name another, or set availabilityZones")
             return made
 
         return pulumi.Output.all(subnet_id, self.vpc_id, found.vpc_id, found.availability_zone).apply(checked)
@@ -193,7 +196,7 @@ class Network(Component):
                 self,
                 vpc_id=self.vpc_id,
                 route_table_ids=route_table_ids,
-                subnet_ids=self.gpu_subnet_ids[:1],
+                subnet_ids=self.private_subnet_ids[:1],
                 gateways=[service for service in gateways if service in made],
                 interfaces=[service for service in interfaces if service in made],
                 vpc_cidr=vpc_cidr,

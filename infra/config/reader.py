@@ -59,11 +59,12 @@ def _settings(values: Values, given: _Given) -> StackSettings:
     planned = nodes.read(values, facts)
     eks = values.text("orchestrator") == EKS
     zones_known = facts is not None and not values.refused(REGION_KEY)
+    placed = network.read(values, given.lookup, planned if zones_known else None, given.network_is_given)
     settings = StackSettings(
         **own,
         region=given.region,
         orchestrator=access.orchestrator(values),
-        network=network.read(values, given.lookup, type_known=zones_known),
+        network=placed,
         nodes=planned,
         image=kubernetes.image(facts) if eks else nodes.image(values, facts),
         access=access.read(values),
@@ -81,9 +82,9 @@ def _settings(values: Values, given: _Given) -> StackSettings:
     if given.network_is_given or settings.network.vpc_id:
         return settings
     if eks:
-        kubernetes.room(values, planned, settings.kubernetes)
+        kubernetes.room(values, planned, settings.kubernetes, placed.zones)
     else:
-        nodes.room(values, planned)
+        nodes.room(values, planned, placed.zones)
     return settings
 
 

@@ -23,10 +23,11 @@ def network_mistakes(given: Any, settings: StackSettings) -> Iterator[Mistake]:
             if getattr(given, field):
                 yield field, "it without a VPC", "nothing, or the VPC that it is of"
         return
+    zones = settings.network.zones
     # EKS asks for two zones, whatever the GPU nodes do.
-    zones = 2 if settings.on_kubernetes else settings.nodes.spot.zones
-    if len(given.subnet_ids) < zones:
-        wanted = "a private subnet of the VPC in the GPU nodes' zone" + " and one in another" * (zones > 1)
+    needed = max(*zones.nodes, 1 if settings.on_kubernetes else 0) + 1
+    if len(given.subnet_ids) < needed:
+        wanted = f"private subnets of the VPC in the order of availabilityZones: {', '.join(zones.names[:needed])}"
         yield "subnet_ids", f"{len(given.subnet_ids)} beside a VPC", wanted
     if settings.head.enabled and settings.access.mode == "ssh" and given.public_subnet_id is None:
         yield "public_subnet_id", "none beside a VPC", "a public subnet: the head node is reached by SSH from outside"
@@ -34,7 +35,7 @@ def network_mistakes(given: Any, settings: StackSettings) -> Iterator[Mistake]:
 
 def cluster_names(settings: StackSettings, place: Place) -> Names:
     """Every physical name of a cluster, with those that were there before it."""
-    made = names(settings.cluster_name, place, settings.network.zones.gpu_id)
+    made = names(settings.cluster_name, place, settings.network.zones.home_id)
     return replace(
         made,
         data_bucket=settings.storage.data_bucket or made.data_bucket,

@@ -51,7 +51,11 @@ def answers(in_region: str, account: str = stacks.ACCOUNT) -> dict[str, Any]:
         "aws:index/getCallerIdentity:getCallerIdentity": {"accountId": account, "arn": "", "userId": "", "id": account},
         "aws:ec2/getAmi:getAmi": image(),
         # What is there already, where a stack joins it.
-        "aws:ec2/getSubnet:getSubnet": {"vpcId": VPC, "availabilityZone": f"{in_region}a", "id": "subnet"},
+        "aws:ec2/getSubnet:getSubnet": lambda asked: {
+            "vpcId": VPC,
+            "id": asked["id"],
+            "availabilityZone": f"{in_region}{'b' if asked['id'] == SUBNETS[1] else 'a'}",
+        },
         "aws:ec2/getVpc:getVpc": {"cidrBlock": "172.31.0.0/16", "id": VPC},
         "aws:eks/getCluster:getCluster": {
             "endpoint": "https://theirs",

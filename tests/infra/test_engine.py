@@ -169,7 +169,7 @@ def test_a_program_of_ones_own_previews_clean(pulumi, project, tmp_path):
     (tmp_path / "Pulumi.yaml").write_text(yaml.safe_dump({**manifest, "runtime": {"name": "python"}}))
     local = yaml.safe_load((project / f"Pulumi.{STACK}.yaml").read_text())["config"]
     own = {key: value for key, value in local.items() if key.split(":")[1] not in ("clusterName", "gpuNodeCount")}
-    own["flightline:availabilityZone"] = "us-east-1a"
+    own["flightline:availabilityZones"] = ["us-east-1a"]
     (tmp_path / "Pulumi.own.yaml").write_text(yaml.safe_dump({"config": own}))
     pulumi("--cwd", str(tmp_path), "stack", "init", "own")
     pulumi("--cwd", str(tmp_path), "preview", "--stack", "own")

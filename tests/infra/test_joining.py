@@ -144,6 +144,15 @@ def test_what_is_joined_is_used():
     assert gateway.props["serviceName"].endswith(".s3") and gateway.props["routeTableIds"] == ["rtb-01234567"]
 
 
+def test_nodes_of_several_zones_are_in_the_subnets_of_those():
+    changes = {**JOINED, "spotZones": 2, "efa": "off", "placementGroup": "none"}
+    run = program.run("spot", changes=changes)
+    assert run.error is None, run.error
+    assert run.one("nodes-group").props["vpcZoneIdentifiers"] == [*SUBNETS]
+    run = program.run("spot", changes={**changes, "subnetIds": [*reversed(SUBNETS)]})
+    assert "in us-west-2b; wanted one in us-west-2a" in str(run.error)
+
+
 def test_buckets_and_a_topic_that_are_there_stand_in_every_right():
     changes = {"dataBucket": "theirs-data", "checkpointsBucket": "theirs-saves", **STACKS["topic"][1]}
     run, before = program.run("dev", changes=changes), program.planned("dev")
@@ -203,7 +212,10 @@ def test_a_component_refuses_what_is_missing_or_contradicts(component, changes, 
     ("found", "words"),
     [
         ({"vpcId": "vpc-other"}, "saw subnet-0123456789abcdef0 in vpc-other; wanted a subnet of vpc-"),
-        ({"availabilityZone": "us-east-1c"}, "in us-east-1c; wanted the GPU nodes' zone, us-east-1a, first"),
+        (
+            {"availabilityZone": "us-east-1c"},
+            "in us-east-1c; wanted one in us-east-1a: subnets stand in the order",
+        ),
     ],
 )
 def test_a_subnet_of_another_vpc_or_zone_is_refused_before_a_node_is_made(found, words):
