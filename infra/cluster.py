@@ -165,8 +165,8 @@ class Cluster:
             profile_name=access.node_profile.name,
             security_group_ids=[self.fabric.id],
             subnet_ids=self.network.private_subnet_ids if several else self.network.gpu_subnet_ids,
-            # A node needs its way out, its role's policies and its package from the first second.
-            ready=[self.network, access, self.fabric, package, *self.artifacts],
+            # A node needs its way out, its role's policies, its package and who tells its group from the first second.
+            ready=[self.network, access, self.fabric, self.functions, package, *self.artifacts],
         )
 
     def _head(self) -> HeadNode:

@@ -12,6 +12,7 @@ from typing import Any
 from infra.config.declare import Key, derived, gib, keys, percent, setting, usd
 from infra.planning import fsx as fsx_plan
 from infra.planning.instance_types import CAPACITIES
+from infra.planning.lifecycle import MOST_MIN
 
 NAT_ONE, NAT_PER_AZ, NAT_NONE = "one", "per-az", "none"
 NO_EXPORT = "none"
@@ -177,12 +178,11 @@ class ScalingSettings:
         unit="hours; 0 is no alarm",
     )
     idle_scale_in: bool = setting("gpuIdleScaleIn", False, "Go down to gpuNodeMinimum nodes when that rings.")
-    # A hook waits a hundred of its times at most (EC2 Auto Scaling user guide, "Lifecycle hooks"): 500 minutes.
     drain_minutes: int = setting(
         "drainMinutes",
         30,
         "Minutes that jobs may keep a node which the group ends, after they were told to save; 0 ends it at once.",
-        within=(0, 480),
+        within=(0, MOST_MIN),
         unit="minutes",
         variable="flightline_notice_drain_minutes",
     )
@@ -515,12 +515,11 @@ class BootSettings:
         choices=("quick", "standard"),
         wanted="quick or standard; a deep run lasts hours, start it from the control node",
     )
-    # A lifecycle hook waits two hours at most (EC2 Auto Scaling API, PutLifecycleHook); a deep run can take longer.
     time_limit_minutes: int = setting(
         "bootPreflightMinutes",
         20,
         "Time limit of that preflight in minutes; an instance without a verdict by then is replaced.",
-        within=(10, 120),
+        within=(10, MOST_MIN),
         unit="minutes",
     )
     failures: int = setting(
@@ -536,7 +535,11 @@ class BootSettings:
         "A node applies the roles to itself before its boot preflight; false leaves that to `make configure`.",
     )
     configure_minutes: int = setting(
-        "configureMinutes", 30, "Time limit of the roles at boot in minutes.", within=(5, 240), unit="minutes"
+        "configureMinutes",
+        30,
+        f"Time limit of the roles at boot in minutes; with bootPreflightMinutes {MOST_MIN} at most.",
+        within=(5, MOST_MIN - 10),
+        unit="minutes",
     )
     package: str | None = setting(
         "nodePackage",
@@ -544,6 +547,11 @@ class BootSettings:
         "Path of a node package (zipapp) made elsewhere; empty builds it from this checkout.",
         optional=True,
     )
+
+    @property
+    def minutes(self) -> int:
+        """What a first boot may take, from the node's start to its verdict."""
+        return self.time_limit_minutes + (self.configure_minutes if self.configure else 0)
 
 
 @dataclass(frozen=True, kw_only=True)

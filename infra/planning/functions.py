@@ -101,6 +101,8 @@ def functions(slack: bool, boot_failures: int, names: Names, place: Place) -> di
         **told,
         "FLIGHTLINE_NODE_GROUP": names.node_group,
         "FLIGHTLINE_BOOT_FAILURES": str(boot_failures),
+        "FLIGHTLINE_LAUNCH_HOOK": names.launch_hook,
+        "FLIGHTLINE_DRAIN_HOOK": names.drain_hook,
     }
     judged = {**told, "FLIGHTLINE_QUEUE": queue_url(place, events_queue(names, "verdict"))}
     train = {

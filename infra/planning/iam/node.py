@@ -1,7 +1,5 @@
 """What a GPU node may do: be managed, judge itself and say so, ship logs and metrics, read data, keep checkpoints."""
 
-from typing import Any
-
 from flightline.contract import BOOT_PREFIX, CALLS_PREFIX
 from infra.planning.iam.statements import Arns, Document, allow, document, of
 from infra.planning.names import Names, Place
@@ -59,20 +57,11 @@ def _boot(arns: Arns) -> Document:
     results = arns.names.results_bucket
     return document(
         allow("NodePackage", ["s3:GetObject"], [arns.objects(results, "artifacts/")]),
-        allow("Bundle", ["s3:PutObject"], [arns.objects(results, f"{BOOT_PREFIX}{INSTANCE}/")]),
+        # The alert router tells the group, for a lifecycle action is bound to no instance, and answers there.
+        allow("Bundle", ["s3:GetObject", "s3:PutObject"], [arns.objects(results, f"{BOOT_PREFIX}{INSTANCE}/")]),
         # Systems Manager's agent chooses the rest of the key: who reads an answer asks Systems Manager whose it is.
         allow("Answers", ["s3:PutObject"], [arns.objects(results, CALLS_PREFIX)]),
-        lifecycle(arns),
     )
-
-
-def lifecycle(arns: Arns) -> dict[str, Any]:
-    """Enter service at the launch hook, and leave it at the termination hook.
-
-    IAM has no key for the instance or the hook that a request names, so this holds for every instance of the group.
-    """
-    actions = ["autoscaling:CompleteLifecycleAction", "autoscaling:RecordLifecycleActionHeartbeat"]
-    return allow("EnterService", actions, [arns.node_group()])
 
 
 def logs(arns: Arns, writer: str = f"{ADDRESS}_i-") -> Document:

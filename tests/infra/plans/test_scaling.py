@@ -64,10 +64,10 @@ def test_a_group_holds_the_nodes_that_it_ends_and_the_provider_waits_as_long():
     run = gpu_nodes("p5-reservation", drainMinutes=45)
     hook = run.one("nodes-drain").props
     assert hook["lifecycleTransition"] == "autoscaling:EC2_INSTANCE_TERMINATING"
-    # A node that says nothing is ended soon; one that drains beats faster than that, a hundred times at most.
-    assert (hook["heartbeatTimeout"], hook["defaultResult"]) == (lifecycle.HOLD_S, "CONTINUE")
-    assert ending.BEAT_S + ending.AWS_S + ending.LOOK_S < lifecycle.HOLD_S
-    assert BY_NAME["drainMinutes"].within[1] * 60 < 100 * lifecycle.HOLD_S
+    # Nobody prolongs it: it waits for the jobs' time and for the node's word to come, two hours at most.
+    assert (hook["heartbeatTimeout"], hook["defaultResult"]) == (55 * 60, "CONTINUE")
+    assert ending.AWS_S + 2 * ending.AGAIN_S < lifecycle.WORD_MIN * 60
+    assert lifecycle.hook_s(BY_NAME["drainMinutes"].within[1]) == 7200
     assert {run.one("nodes-group").timeouts[word] for word in ("update", "delete")} == {"105m"}
 
 

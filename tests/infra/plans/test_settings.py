@@ -300,6 +300,10 @@ def test_what_lies_outside_the_declaration_is_refused_with_what_it_says(key):
         assert text.startswith(f"{key.name}: saw ") and key.accepted in text
 
 
+def test_a_group_waits_two_hours_for_a_node_at_most():
+    assert "at most 60" in errors({"bootPreflightMinutes": 50, "configureMinutes": 61})["configureMinutes"][0]
+
+
 @pytest.mark.parametrize(
     "raw",
     [
@@ -309,7 +313,8 @@ def test_what_lies_outside_the_declaration_is_refused_with_what_it_says(key):
         {**OFFICE, "orchestrator": "slurm"},
         {"natGateways": "none", "interfaceEndpoints": True, "packageSource": "mirror"},
         {"packageSource": "image", "ami": "ami-0123456789abcdef0"},
-        {"bootPreflightMinutes": 120},
+        {"bootPreflightMinutes": 110, "configureAtBoot": False},
+        {"bootPreflightMinutes": 50, "configureMinutes": 60},
         {"tags": ["Owner="]},
         {"gpuNodeCount": 0},
         {"gpuNodeCount": 0, "gpuNodeMaximum": 8, "nodeSchedule": ["0 8 * * MON-FRI = 8"]},

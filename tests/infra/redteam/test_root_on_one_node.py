@@ -22,8 +22,6 @@ from tests.infra.stacks import STACKS
 
 KNOWN = {
     "cloudwatch:PutMetricData": "CloudWatch binds a metric to a namespace and to nobody: no verdict rests on a metric",
-    "autoscaling:CompleteLifecycleAction": "the instance is a parameter, and no condition key has it",
-    "autoscaling:RecordLifecycleActionHeartbeat": "the same",
 }
 """What is left (docs/security.md): allowed, about other nodes, and why IAM cannot hold it to its writer."""
 
@@ -81,6 +79,14 @@ def test_what_is_left_is_still_allowed_and_touches_no_verdict(made):
     world.deliver()
     after = world.seen()
     assert {key: after[key] for key in after if key != "done"} == {key: before[key] for key in before if key != "done"}
+
+
+@pytest.mark.parametrize(("stack", "key"), [(STACK, "access-gpu-node"), ("eks", "pods-agent")])
+def test_no_node_speaks_to_a_group(stack, key):
+    """The instance is a parameter of a lifecycle action, and IAM has no key for it."""
+    plan = program.planned(stack)
+    name = plan.one(key).props["name"]
+    assert not [action for action, _ in rights(plan, name) if action.startswith("autoscaling:")]
 
 
 def test_a_right_that_nobody_knows_how_to_try_is_an_error_of_the_suite(made):
