@@ -17,6 +17,7 @@ from infra.components.file_system import FileSystem
 from infra.components.functions import Functions
 from infra.components.gpu_nodes import GpuNodes
 from infra.components.head_node import HeadNode
+from infra.components.keys import with_key
 from infra.components.log_groups import LogGroups
 from infra.components.monitoring import Monitoring
 from infra.components.network import Network
@@ -42,7 +43,7 @@ class Cluster:
     """The components of one stack: the ground, and the compute on it."""
 
     def __init__(self, plan: ClusterPlan) -> None:
-        self.plan = plan
+        self.plan = plan = with_key(plan)
         self.artifacts: list[pulumi.Resource] = []
         settings = plan.settings
         self.network = Network("network", plan)

@@ -10,19 +10,20 @@ import pulumi_aws as aws
 
 from infra.config.model import StackSettings
 from infra.images import FoundImage
-from infra.planning import tags
+from infra.planning import keys, tags
 from infra.planning.names import Names, Place
 
 
 @dataclass(frozen=True)
 class ClusterPlan:
-    """What every component reads. image: None where EKS finds it."""
+    """What every component reads. image: None where EKS finds it. key_arn: of what is stored; None: AWS' own keys."""
 
     settings: StackSettings
     stack: str
     names: Names
     place: Place
     image: FoundImage | None = None
+    key_arn: pulumi.Input[str] | None = None
 
     @property
     def tags(self) -> dict[str, str]:
@@ -78,12 +79,13 @@ class Component(pulumi.ComponentResource):
             f"{self._name}-{key}",
             name=name,
             retention_in_days=self.plan.settings.monitoring.log_retention_days,
+            kms_key_id=self.plan.key_arn,
             tags=self.tags(),
             opts=self.child(),
         )
 
-    def key(self, description: str, alias: str, policy: str | None = None) -> aws.kms.Key:
-        """A key of the stack and its alias."""
+    def key(self, description: str, alias: str, policy: str | None = None, kept: bool = False) -> aws.kms.Key:
+        """A key of the stack and its alias. kept: as long as data is."""
         made = aws.kms.Key(
             f"{self._name}-key",
             description=description,
@@ -91,7 +93,7 @@ class Component(pulumi.ComponentResource):
             deletion_window_in_days=30,
             policy=policy,
             tags=self.tags(),
-            opts=self.child(),
+            opts=self.kept() if kept else self.child(),
         )
         aws.kms.Alias(f"{self._name}-key-alias", name=alias, target_key_id=made.id, opts=self.child())
         return made
@@ -143,7 +145,10 @@ class Component(pulumi.ComponentResource):
         suffix: str = "",
     ) -> tuple[aws.iam.Role, list[pulumi.Resource]]:
         """A role, and what gives it its rights: whoever uses it waits for those. policies: inline ones by purpose."""
-        name = "-".join(filter(None, (self._name, key)))
+        name, key_arn = "-".join(filter(None, (self._name, key))), self.plan.key_arn
+        if policies and key_arn:
+            use = pulumi.Output.from_input(key_arn).apply(lambda arn: text(keys.use_policy(arn, self.place)))
+            policies = {**policies, "key": use}
         role = aws.iam.Role(
             f"{name}{suffix}",
             name=physical_name,

@@ -85,9 +85,16 @@ class FileSystem(Component):
             log_configuration=aws.fsx.LustreFileSystemLogConfigurationArgs(
                 level="WARN_ERROR", destination=log_group.arn
             ),
+            kms_key_id=self.plan.key_arn,
+            root_squash_configuration=aws.fsx.LustreFileSystemRootSquashConfigurationArgs(
+                root_squash=fsx.root_squash, no_squash_nids=list(fsx.no_squash) or None
+            )
+            if fsx.root_squash
+            else None,
             tags=self.tags("lustre"),
             # FSx looks into its security group when it is asked for a file system, and refuses one that is closed.
-            opts=self.kept(depends_on=rules),
+            # A file system keeps the key it was made with: another one means another file system.
+            opts=self.kept(depends_on=rules, ignore_changes=["kmsKeyId"]),
         )
 
     def _link(self, url: pulumi.Input[str]) -> None:

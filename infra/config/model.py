@@ -18,6 +18,7 @@ NAT_ONE, NAT_PER_AZ, NAT_NONE = "one", "per-az", "none"
 NO_EXPORT = "none"
 EKS = "eks"
 OWN_BUCKET = "data"
+OWN_KEY = "own"
 AMI_ID = r"ami-([0-9a-f]{8}|[0-9a-f]{17})"
 MOST_IDLE_HOURS = 24
 """An alarm with periods under an hour looks at one day at most (CloudWatch API, PutMetricAlarm, 2026)."""
@@ -384,6 +385,19 @@ class FsxSettings:
         pattern=OWN_BUCKET + r"|s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[^\s]*)?",
         wanted=f"{OWN_BUCKET} (the stack's own bucket), s3://bucket/prefix, or nothing",
     )
+    root_squash: str | None = setting(
+        "fsxRootSquash",
+        "",
+        "UID:GID that root of a node is on FSx, such as 65534:65534; empty leaves it root.",
+        optional=True,
+        pattern=r"\d{1,10}:\d{1,10}",
+        wanted="UID:GID such as 65534:65534, or nothing",
+    )
+    no_squash: tuple[str, ...] = setting(
+        "fsxNoSquash",
+        (),
+        "Clients whose root stays root on FSx, as Lustre NIDs: 10.0.101.7@tcp or 10.0.101.[1-9]@tcp.",
+    )
     export_events: tuple[str, ...] = derived(
         "fsxExport",
         NO_EXPORT,
@@ -586,6 +600,24 @@ class StackSettings:
         "auditTrail", False, "A CloudTrail of the account's management events and of the data buckets."
     )
     boot: BootSettings
+    kms_key: str | None = setting(
+        "kmsKey",
+        "",
+        f"Key of all that the stack stores: {OWN_KEY} (the stack makes one) or a KMS key's ARN; empty is AWS' own keys.",
+        optional=True,
+        pattern=OWN_KEY + r"|arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]{1,64}",
+        wanted=f"{OWN_KEY}, the ARN of a key (not of an alias), or nothing",
+    )
+    trusted_accounts: tuple[str, ...] = setting(
+        "trustedAccounts",
+        (),
+        "AWS accounts beside the stack's own whose resources its VPC endpoints let nodes write to.",
+    )
+    reserve_concurrency: bool = setting(
+        "reserveConcurrency",
+        False,
+        "Reserve for router and verdict what their queues may keep busy (30 invocations; AWS keeps 100 for all others).",
+    )
     tags: Mapping[str, str] = derived("tags", (), 'Tags of every resource, each "Key=Value".')
     permissions_boundary: str | None = setting(
         "permissionsBoundary",

@@ -89,6 +89,13 @@ def boot(values: Values, package_mistake: Callable[[str], str | None]) -> BootSe
     return given
 
 
+def borders(values: Values) -> None:
+    """Refuse what is no account."""
+    for account in values.items("trustedAccounts"):
+        if not re.fullmatch(r"\d{12}", account):
+            values.refuse("trustedAccounts", "twelve digits, an AWS account's id", account)
+
+
 def tags(values: Values) -> Mapping[str, str]:
     """The site's own tags."""
     found: dict[str, str] = {}

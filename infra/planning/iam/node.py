@@ -1,7 +1,7 @@
 """What a GPU node may do: be managed, judge itself and say so, ship logs and metrics, read data, keep checkpoints."""
 
 from flightline.contract import BOOT_PREFIX, CALLS_PREFIX
-from infra.planning.iam.statements import Arns, Document, allow, document, of
+from infra.planning.iam.statements import Arns, Condition, Document, allow, document, of
 from infra.planning.names import Names, Place
 
 # What the SSM agent needs for Run Command, Session Manager and State Manager, after AWS' AmazonSSMManagedInstanceCore;
@@ -39,6 +39,11 @@ def node_policies(s3_express: bool, names: Names, place: Place, topic_key_arn: s
         "metrics": metrics(names),
         "data": data(arns, s3_express),
     }
+
+
+def own_account(arns: Arns) -> Condition:
+    """A bucket's ARN has no account: one that is gone can be made by somebody else."""
+    return {"StringEquals": {"aws:ResourceAccount": arns.place.account}}
 
 
 def managed(arns: Arns) -> Document:
@@ -101,7 +106,7 @@ def data(arns: Arns, express: bool) -> Document:
         # What a run shall train on; the function that starts it writes it there, a node may not.
         allow("Manifest", ["s3:GetObject"], [arns.objects(names.results_bucket, TRAINING_PREFIX)]),
         # A trainer removes old checkpoints itself; the bucket is versioned, so a mistake can be taken back.
-        allow("Keep", [*_WRITE_OBJECTS, "s3:DeleteObject"], [objects[1]]),
+        allow("Keep", [*_WRITE_OBJECTS, "s3:DeleteObject"], [objects[1]], own_account(arns)),
     ]
     if express:
         statements.append(allow("Express", ["s3express:CreateSession"], [arns.directory_bucket()]))

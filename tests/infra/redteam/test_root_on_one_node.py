@@ -15,7 +15,7 @@ from flightline.cloud.functions.common import services as common
 from infra.planning.iam.kubernetes import POD
 from tests.emulated import lead_to
 from tests.infra import engine, program
-from tests.infra.redteam.attempts import attempts, may, rights, role_policies
+from tests.infra.redteam.attempts import READS, attempts, may, rights, role_policies
 from tests.infra.redteam.evaluator import Request, allowed
 from tests.infra.redteam.world import NAMES, PLACE, STACK, World, boot_record
 from tests.infra.stacks import STACKS
@@ -117,6 +117,9 @@ def test_an_agent_on_kubernetes_writes_as_its_own_pod_and_proves_nothing_of_a_no
     pod = {"aws:PrincipalTag/kubernetes-pod-name": "flightline-node-own01", "aws:SecureTransport": "true"}
     policies = role_policies(plan, role)
     tried = 0
+    # Its other writes: a stream of a name that is bound as well, and metrics, which are no evidence (KNOWN).
+    changes = {one for one, _ in rights(plan, role) if not one.partition(":")[2].startswith(READS)}
+    assert changes == {"s3:PutObject", "logs:PutLogEvents", "logs:CreateLogStream", *KNOWN}
     for action, pattern in rights(plan, role):
         if action not in ("s3:PutObject", "logs:PutLogEvents"):
             continue

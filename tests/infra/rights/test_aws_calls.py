@@ -27,6 +27,13 @@ CANNOT_HAPPEN = {
         "head",
         "eks:DescribeNodegroup",
     ): "its instances carry no tag of an EKS node group; pods of `control` have the right",
+    **{
+        ("head", action): "the monitoring's proof finds the stack's queue; it makes one where there is no stack"
+        for action in (
+            *(f"sqs:{name}" for name in ("CreateQueue", "DeleteQueue", "GetQueueAttributes", "SetQueueAttributes")),
+            *("sns:Subscribe", "sns:Unsubscribe"),
+        )
+    },
     ("verdict", "dynamodb:ConditionCheckItem"): "AwsStore.save is the control node's; answers are kept by ResultStore",
 }
 

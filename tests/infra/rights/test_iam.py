@@ -37,10 +37,6 @@ ACCEPTED: dict[tuple[str, str], str] = {
         (("RESOURCE_MISMATCH", "s3:GetObject"), ("RESOURCE_MISMATCH", "s3:PutObject")),
         "parliament takes the colon in a variable's name for one of the ARN's",
     ),
-    (
-        "PERMISSIONS_MANAGEMENT_ACTIONS",
-        "sqs:createqueue, sqs:setqueueattributes",
-    ): "the monitoring proof opens its own short-lived queue, by its name's prefix, to the cluster's topic",
 }
 NEWER_THAN_THE_LINTER = {
     # action: operation of botocore's service model that shows that it exists.
