@@ -133,7 +133,7 @@ def flood(place: Path) -> tuple[list[tuple[str, str, str]], bool]:
         late = (one.place / "lib/quarantine.json").stat().st_mtime - fatal_s if marker else float("nan")
     finally:
         one.down()
-    found = bool(marker) and any(part["check"] == "gpu_lost" for part in marker["findings"])
+    found = marker is not None and any(part["check"] == "gpu_lost" for part in marker["findings"])
     return [
         ("flood: lines a second that it read", f"{said / took:.0f}", f"{FLOOD_LINES_PER_S}"),
         ("flood: CPU, of a core; most memory", f"{share:.0%}; {size:.0f} MiB", "bounded"),

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import ansible_collections  # type: ignore[import-untyped]
+import ansible_collections
 import yaml
 
 from flightline.store.atomic import write_atomic

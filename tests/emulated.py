@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 # After every reset moto makes hundreds of images anew, and an RSA key for each subscription. One of each does: the image
 # is the one that Pulumi.local.yaml names.
 amis.AMIS[:] = [image for image in amis.AMIS if image["ami_id"] == "ami-dca37ea5"]
-amis.load_resource = lambda _: []
+amis.load_resource = lambda _: []  # type: ignore[attr-defined, assignment]  # moto has no setting for it
 _one_key = cache(Subscription.private_key.__wrapped__)
-Subscription.private_key = lambda _: _one_key(None)
+Subscription.private_key = lambda _: _one_key(None)  # type: ignore[method-assign, assignment]
 
 REGION = "eu-west-1"
 ACCOUNT = "123456789012"

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
@@ -121,12 +121,12 @@ def judge_dir(directory: Path, instance_type: str = "p5.48xlarge", **expected: A
     )
 
 
-def status(findings: list[Finding]) -> Status:
+def status(findings: Sequence[Finding]) -> Status:
     """The worst status of the findings."""
     return worst(finding.status for finding in findings)
 
 
-def only(findings: list[Finding], wanted: Status) -> Finding:
+def only(findings: Sequence[Finding], wanted: Status) -> Finding:
     """The one finding of a status; fails the test when there is none or several."""
     found = [finding for finding in findings if finding.status is wanted]
     assert len(found) == 1, f"wanted one {wanted}, got {findings}"

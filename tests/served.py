@@ -35,7 +35,7 @@ class Serving(AbstractContextManager["Serving"]):
         self.port = self._server.server_port
         if certificate:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(*certificate)
+            context.load_cert_chain(certificate[0], certificate[-1])
             # The handshake belongs to the connection's own thread: a client that connects and says nothing holds up nobody.
             self._server.socket = context.wrap_socket(
                 self._server.socket, server_side=True, do_handshake_on_connect=False

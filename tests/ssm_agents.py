@@ -91,8 +91,8 @@ class Agents:
             self._done[command][name] = (self.becomes[name], "")
             return
         own = {**self.env, "AWS_SSM_INSTANCE_ID": name}
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-        process = subprocess.Popen(["/bin/sh", "-c", script], env=own, text=True, **pipes)
+        argv, silent = ["/bin/sh", "-c", script], subprocess.DEVNULL
+        process = subprocess.Popen(argv, env=own, text=True, stdout=subprocess.PIPE, stderr=silent)
         self._processes.append(process)
         output = self.spoil(name, process.communicate()[0])
         if name not in self.no_bucket:

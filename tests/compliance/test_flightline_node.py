@@ -68,7 +68,7 @@ def test_check_can_speak(ask):
     ]
     do = "remove the program that hides them"
     say.none("flightline-check would start", found, "python3, timeout and sh of the system", do)
-    packages = ("python3", "python3-minimal", "python3.*-minimal", "python3-libs")
+    packages: tuple[str, ...] = ("python3", "python3-minimal", "python3.*-minimal", "python3-libs")
     packages += ("libpython3.*-minimal", "libpython3.*-stdlib")
     installed.unaltered(ask, packages, "Python's packages")
 

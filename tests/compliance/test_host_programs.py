@@ -150,7 +150,7 @@ def test_programs_are_searched_in_known_places(ask, wanted, who):
     user = wanted["ansible_user"] if who == "login" else "root"
     home = ask("getent passwd %s", user).split(":")[5]
     places = ask("su - %s -c 'echo $PATH' </dev/null", user).split(":")
-    known = ("/usr/", "/bin", "/sbin", "/opt/amazon", "/opt/slurm", "/opt/aws", "/snap/bin")
+    known: tuple[str, ...] = ("/usr/", "/bin", "/sbin", "/opt/amazon", "/opt/slurm", "/opt/aws", "/snap/bin")
     known += (f"{home}/.local/bin", f"{home}/bin")
     found = [place for place in places if not place.startswith(known)]
     do = "look in /etc/environment, /etc/login.defs and /etc/profile.d"
@@ -171,7 +171,7 @@ def test_system_programs_are_their_packages(ask):
 def test_nothing_is_mounted_over_the_system(ask, wanted):
     """A mount over a file hides what is there: the disk is right, and what runs is something else."""
     places = ask("findmnt --raw --noheadings --output TARGET").splitlines()
-    own = ("/etc/", "/usr/", "/opt/", "/root/", "/lib/", "/bin/", "/sbin/", "/home/")
+    own: tuple[str, ...] = ("/etc/", "/usr/", "/opt/", "/root/", "/lib/", "/bin/", "/sbin/", "/home/")
     own += ("/var/lib/flightline", "/var/lib/dpkg")
     known = [str(pattern) for pattern in wanted["compliance_known_files"]]
     found = [place for place in places if place.startswith(own) and place not in known]

@@ -23,12 +23,14 @@ from flightline.cloud.awsstore import AwsStore
 from flightline.cloud.functions.alert_router import handler as router_handler
 from flightline.cloud.functions.alert_router import watch
 from flightline.cloud.functions.common import services as common
+from flightline.cloud.functions.common import stamps
 from flightline.cloud.functions.common.errors import TryAgain
 from flightline.cloud.functions.common.notify import NoticeContext
 from flightline.cloud.functions.storage import handler as storage_handler
 from flightline.cloud.functions.training_input import handler as training_handler
 from flightline.cloud.functions.training_input import request as training_request
 from flightline.cloud.functions.training_input.data import Data
+from flightline.cloud.functions.training_input.request import read
 from flightline.fleet.judgement import judge_run
 from flightline_node.tell import logline
 from tests.emulated import Cloud, lead_to
@@ -49,10 +51,8 @@ class Stack:
         for bucket in (BUCKET, DATA):
             cloud.bucket(bucket)
         self.topic, self.reader = cloud.topic("demo-alerts")
-        link = {"link": "https://dashboard.example/demo"}
-        self.names = common.ServiceNames(
-            samples.CLUSTER, NAMESPACE, RESULTS, TRAINING, BUCKET, {"topic": self.topic}, **link
-        )
+        link, topic = "https://dashboard.example/demo", {"topic": self.topic}
+        self.names = common.ServiceNames(samples.CLUSTER, NAMESPACE, RESULTS, TRAINING, BUCKET, topic, link=link)
         monkeypatch.setattr(common, "client", cloud.client)
 
     def services(self, function: str) -> common.Services:
@@ -636,7 +636,7 @@ def test_a_record_from_the_future_hides_nothing_that_comes_after(stack, trainer)
     assert (counts["bad"], counts["stored"]) == (1, 0)
     (kept,) = stack.invalid("storage")
     assert "later than now" in kept["reason"]
-    now = training_handler.stamps.now()
+    now = stamps.now()
     wrong = samples.record(instance, verdict="no-go", started_at=now)
     stack.store(wrong)
     assert len(stack.told()) == 1
@@ -912,7 +912,7 @@ def trainer(stack):
 
 def _good_node(stack, name: str = "gpu-01") -> str:
     instance = stack.node(name)
-    now = training_handler.stamps.now()
+    now = stamps.now()
     stack.store(samples.record(instance, name, started_at=now))
     return instance
 
@@ -1045,15 +1045,15 @@ def test_staging_goes_on_where_the_last_try_ended(stack, trainer):
     stack.cloud.seen.clear()
     left["ms"] = 1000
     made.data.prepare(
-        training_handler.read(_request(instance, mode="stage")),
-        made.data.find(training_handler.read(_request(instance, mode="stage"))),
+        read(_request(instance, mode="stage")),
+        made.data.find(read(_request(instance, mode="stage"))),
     )
     assert not any(action.startswith(("PUT /", "HEAD /")) and "staged" in action for action in stack.cloud.seen)
 
 
 def test_what_changed_after_it_was_staged_is_staged_again(stack, trainer):
     made, _ = trainer
-    request = training_handler.read(_request(_good_node(stack), mode="stage"))
+    request = read(_request(_good_node(stack), mode="stage"))
     made.data.prepare(request, made.data.find(request))
     stack.cloud.client("s3").put_object(Bucket=DATA, Key="c4/a.parquet", Body=b"another length")
     made.data.prepare(request, made.data.find(request))

@@ -306,8 +306,8 @@ class Site:
             launch_hook=HOOK,
             drain_hook=DRAIN,
         )
-        clients = [self.cloud.client(name) for name in ("ec2", "cloudwatch", "s3")]
-        return router_handler.build(common.services("alert-router", names), *clients, self.hooked)
+        ec2, cloudwatch, s3 = map(self.cloud.client, ("ec2", "cloudwatch", "s3"))
+        return router_handler.build(common.services("alert-router", names), ec2, cloudwatch, s3, self.hooked)
 
     def invalid(self) -> list[str]:
         return [kept["reason"] for kept in self.cloud.invalid(BUCKET)]

@@ -171,7 +171,7 @@ ROOTS = {
 def test_a_fault_is_found_with_its_remedy_and_nothing_else(judged, monkeypatch, tmp_path, name):
     fault = FAULTS[name]
     if name in HUNG:  # costs its whole deadline; one second shows the same as eight
-        kind = resolve(fault.type).accelerator
+        kind = resolve(fault.type).accelerator or ""
         # Its own probes alone: the others' tools answer, and have their whole time for it on a busy machine.
         short = tuple(
             dataclasses.replace(probe, deadline_s=1.0) if HUNG[name] in str(probe.commands) else probe

@@ -168,7 +168,7 @@ def _play(cloud: Cloud, tmp_path: Path, topic: str, *more: str) -> subprocess.Co
     hosts = {"gpu-01": {"ansible_connection": "local", "instance_id": NODE, "instance_type": "p5.48xlarge"}}
     inventory = tmp_path / "hosts.yml"
     inventory.write_text(yaml.safe_dump({"all": {"hosts": hosts}}))
-    given = {"cluster": CLUSTER, "topic_arn": topic, "aws_endpoint_url": cloud.url}
+    given: dict = {"cluster": CLUSTER, "topic_arn": topic, "aws_endpoint_url": cloud.url}
     given |= {"monitor_install": False, "monitor_poll_s": 0.5}
     given = {"aws_region": REGION, **{f"flightline_{name}": value for name, value in given.items()}}
     own = {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "PATH": f"{BIN}:{os.environ['PATH']}"}

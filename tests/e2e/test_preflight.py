@@ -37,7 +37,7 @@ class Bench:
         self.env = place_env(self.store, tmp_path)
 
     def write(self, hosts, **variables):
-        base = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+        base: dict = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
         base |= {"instance_type": "none", "flightline_checks": ["memory"], **variables}
         self.inventory.write_text(yaml.safe_dump({"all": {"hosts": hosts, "vars": base}}, sort_keys=False))
 

@@ -70,7 +70,7 @@ def work(tmp_path_factory):
     assert status == 0, out
     status, out = made.run(f"scripts/preflight {made.path}/fleet quick")
     assert status == 1 and "NO-GO" in out, out
-    made.first = re.search(r"^run (\S+)", out, re.M)[1]
+    made.first = re.search(r"^run (\S+)", out, re.M).group(1)
     return made
 
 

@@ -8,6 +8,8 @@ import re
 import shutil
 import subprocess
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -59,7 +61,7 @@ def chromium(path, profile, *flags):
     return subprocess.run(command, capture_output=True, text=True, timeout=60)
 
 
-def visit(path, tmp_path, *flags):
+def visit(path: Path, tmp_path: Path, *flags: str) -> Visit:
     log = tmp_path / "net.json"
     done = chromium(path, tmp_path / "profile", f"--log-net-log={log}", *flags, "--dump-dom")
     assert done.returncode == 0, done.stderr
@@ -74,10 +76,11 @@ def asked_by_page(log):
 
 
 def written(tmp_path, made):
-    return write_all(*made, tmp_path / "report")["html"]
+    report, records = made
+    return write_all(report, records, tmp_path / "report")["html"]
 
 
-def with_script(path, script):
+def with_script(path: Path, script: str) -> Path:
     """The page with one more script at its end, and without the policy that would refuse it."""
     source = path.read_text()
     source, dropped = re.subn(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", source)
@@ -87,7 +90,7 @@ def with_script(path, script):
     return changed
 
 
-def said(seen):
+def said(seen: Visit) -> Any:
     """What an added script left on the body as JSON."""
     return json.loads(next(attrs["data-said"] for tag, attrs in seen.page.tags if tag == "body"))
 

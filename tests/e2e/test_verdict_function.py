@@ -75,9 +75,8 @@ class Stack:
         names = common.ServiceNames(CLUSTER, "Flightline/demo", RESULTS, "demo-training", BUCKET, {"topic": self.topic})
         monkeypatch.setattr(common, "client", cloud.client)
         self.queue = cloud.client("sqs").create_queue(QueueName="demo-verdict-events")["QueueUrl"]
-        self.function = handler.build(
-            common.services("verdict", names), *map(cloud.client, ("s3", "sqs", "ssm")), self.queue
-        )
+        s3, sqs, ssm = map(cloud.client, ("s3", "sqs", "ssm"))
+        self.function = handler.build(common.services("verdict", names), s3, sqs, ssm, self.queue)
         self.store = AwsStore(RESULTS, BUCKET)
         self.printed: dict[tuple[str, str], str] = {}
         cloud.instead["ListCommandInvocations"] = self._invocations

@@ -94,6 +94,11 @@ class Around:
         self.live(incident.host)
         return StepOutcome(NOT_YET)
 
+    def _never(self, *_):
+        raise AssertionError("POLICY replaces no instance")
+
+    before = replace = successor = settle = _never
+
     def prove(self, hosts, level):
         return {host: Verified(host not in self.dead, "R1") for host in hosts}
 

@@ -97,7 +97,7 @@ class Watched:
         """Is it out, or a suspect?"""
         suspect = self.place / "lib/suspect.json"
         found = json.loads(suspect.read_text()) if suspect.exists() else self.marker()
-        return bool(found) and found["scheduler"]["state"] != "pending"
+        return found is not None and found["scheduler"]["state"] != "pending"
 
     def said_so_far(self) -> str:
         return (self.place / "said").read_text()

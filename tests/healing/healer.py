@@ -45,6 +45,9 @@ class Nodes:
     def facts(self, hosts: Collection[str], token: int) -> Mapping[str, NodeFacts]:
         return {host: NodeFacts(f"boot-{self.boots[host]}", self.watched[host].marker()) for host in hosts}
 
+    def reach(self, asked: object, token: int) -> dict[str, dict[str, str]]:
+        return {}
+
     def repair(self, host: str, step: Remedy, incident: Incident) -> StepOutcome:
         wanted = self.sick.get(host)
         if wanted is not None and STEPS.index(wanted) <= STEPS.index(step):

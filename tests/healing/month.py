@@ -51,7 +51,8 @@ class Month:
         for number in range(32):
             device(place / "root", f"rdmap{number}s0")
         (place / "root/sys/devices/system/edac/mc/mc0").mkdir(parents=True)
-        self.sysfs, self.efa = json.loads(moving(place / "root")), json.loads(efa_counters(str(place / "root"), ERRORS))
+        root = str(place / "root")
+        self.sysfs, self.efa = json.loads(moving(root)), json.loads(efa_counters(root, ERRORS))
         self.boot()
 
     def boot(self) -> None:

@@ -14,6 +14,7 @@ from collections import Counter
 from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from pathlib import Path
+from unittest.mock import patch
 
 from flightline.healing import act
 from flightline.healing.journal.incident import BREAKER_RESET, Moment, advance
@@ -24,6 +25,7 @@ from flightline.healing.plan.seen import LastSeen
 from flightline.healing.site import SitePolicy
 from flightline.healing.steps.ports import NodeFacts, Ports, StepOutcome, Verified
 from flightline.healing.steps.slurm import SchedulerError, SlurmScheduler
+from flightline.store.sqlite import Run
 from flightline_node import selfcheck
 from flightline_node.watch import claim, rule, service, slurm
 from flightline_node.watch import marker as marking
@@ -41,6 +43,10 @@ class Cut(BaseException):
     """It is killed here."""
 
 
+HERE = threading.local()
+"""actor: whose thread it is."""
+
+
 class Actor:
     """Code that runs until its next request, and then waits for its turn."""
 
@@ -48,10 +54,10 @@ class Actor:
         self.name, self.killed, self.trouble = name, False, None
         self._go, self._parked = threading.Semaphore(0), threading.Semaphore(0)
         self._thread = threading.Thread(target=self._run, args=(code,), daemon=True)
-        self._thread.actor = self
         self._thread.start()
 
     def _run(self, code):
+        HERE.actor = self
         self._go.acquire()
         try:
             if not self.killed:
@@ -80,7 +86,7 @@ class Actor:
 
 
 def park(*_):
-    threading.current_thread().actor.park()
+    HERE.actor.park()
 
 
 class Sequences:
@@ -115,12 +121,9 @@ class Sequences:
             except slurm.AwayError as error:
                 raise SchedulerError(str(error)) from None
 
-        kept = slurm.run, SlurmScheduler._run, rule.PAUSES_S
-        slurm.run, SlurmScheduler._run, rule.PAUSES_S = run, asked, (0.0,) * 4
-        try:
+        pauses = patch.object(rule, "PAUSES_S", (0.0,) * 4)
+        with patch.object(slurm, "run", run), patch.object(SlurmScheduler, "_run", asked), pauses:
             yield
-        finally:
-            slurm.run, SlurmScheduler._run, rule.PAUSES_S = kept
 
     # What runs on a node.
 
@@ -145,8 +148,8 @@ class Sequences:
         found = [{"check": "xid", "status": "FAIL", "reason": self.sick.get(name), "message": "seen"}] * (
             name in self.sick
         )
-        good = {"check": "xid", "status": "PASS"}
-        verdict = {"verdict": "no-go" if found else "go", "level": "quick", "findings": found or [good]}
+        good = [{"check": "xid", "status": "PASS"}]
+        verdict = {"verdict": "no-go" if found else "go", "level": "quick", "findings": found or good}
         record = selfcheck.held({"host": name, **verdict}, place, told)
         service.settle(name, record, selfcheck.reason(record, who), who == claim.HEALTH, who, place)
 
@@ -154,6 +157,9 @@ class Sequences:
 
     def facts(self, hosts, token):
         return {host: NodeFacts("b", marking.raw(self.where(host))) for host in hosts}
+
+    def reach(self, asked, token):
+        return {}
 
     def repair(self, host, step, incident):
         self.sick.pop(host, None)
@@ -171,7 +177,7 @@ class Sequences:
         self.clock.forward(70)
         ports = Ports(SlurmScheduler(), self, self)
         with controller(self.ledger, None, self.clock, SitePolicy(lost_min=0), ports=ports) as one:
-            told = act._markers(LastSeen(None, groups=self.groups), ports, one.ledger, 1, lambda _: None)
+            told = act._markers(LastSeen(Run("", ""), groups=self.groups), ports, one.ledger, 1, lambda _: None)
             one.round(told, self.groups)
 
     # What happens.

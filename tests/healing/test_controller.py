@@ -3,7 +3,7 @@
 import pytest
 
 from flightline.healing.journal import incident as incidents
-from flightline.healing.journal.lease import LeaseLostError
+from flightline.healing.journal.lease import Lease, LeaseLostError
 from flightline.healing.journal.ledger import ConflictError, SqliteLedger
 from flightline.healing.journal.machine import EventKind, NodeState
 from flightline.healing.journal.notice import Notices
@@ -93,7 +93,7 @@ def test_what_a_killed_remediator_had_not_told_is_told_when_it_is_back(store, wo
     with pytest.raises(SystemExit):
         healed(first, "n2")
     with SqliteLedger(store) as ledger:
-        ledger.give_up(ledger.holder())
+        ledger.give_up(Lease("", ledger.holder().token))
     healed(second, "n2")
     told = [digest.facts[0].partition(":")[0] for digest in (*first.said, *second.said)]
     assert list(dict.fromkeys(told)) == wanted and len(told) == len(wanted) + sent

@@ -63,6 +63,11 @@ class Burn:
         return self.found_sick
 
 
+def proof_of(slurm, burn, chosen, stop_why):
+    """Untyped: a Burn has all that begin() asks of a Preflight."""
+    return begin(slurm, burn, chosen, stop_why)
+
+
 def lent(cluster):
     return PROOF in cluster.run("scontrol", "show", "reservation").stdout
 
@@ -79,7 +84,7 @@ def started_within(cluster, job):
 
 @pytest.mark.parametrize("words", [["-N4"], ["-N1", "-w", "n2"]])
 def test_a_job_that_arrives_in_the_middle_starts_within_10_s(cluster, slurm, words):
-    proof = begin(slurm, Burn(), [(name, "deep") for name in ("n1", "n2", "n3")], lambda: "")
+    proof = proof_of(slurm, Burn(), [(name, "deep") for name in ("n1", "n2", "n3")], lambda: "")
     time.sleep(5)
     assert lent(cluster) and not proof.wait(0)
     assert not any(place.foreign for place in slurm.places(cluster.names).values()), "ours is nobody else's"
@@ -90,7 +95,7 @@ def test_a_job_that_arrives_in_the_middle_starts_within_10_s(cluster, slurm, wor
 
 def test_a_job_that_finds_room_or_could_not_start_anyway_ends_no_proof(cluster, slurm):
     cluster.sleep_on("n4")
-    proof = begin(slurm, Burn(), [("n1", "deep"), ("n4", "deep")], lambda: "")
+    proof = proof_of(slurm, Burn(), [("n1", "deep"), ("n4", "deep")], lambda: "")
     assert proof.hosts == ["n1"], "n4 got a job meanwhile"
     started_within(cluster, submitted(cluster, "-N2"))
     submitted(cluster, "-N4")
@@ -106,14 +111,14 @@ def test_nothing_is_begun_while_a_job_waits_for_the_node(cluster, slurm):
                 "StartTime=now", "Duration=5", "Flags=MAINT,IGNORE_JOBS")  # fmt: skip
     job = submitted(cluster, "-w", "n1")
     until(lambda: slurm.waiting(["n1"], now_utc()), 10)
-    assert begin(slurm, Burn(), [("n1", "standard")], lambda: "") is None
+    assert proof_of(slurm, Burn(), [("n1", "standard")], lambda: "") is None
     slurm.give_back()
     started_within(cluster, job)
 
 
 def test_one_that_was_found_sick_stays_held_until_it_is_out_of_service(cluster, slurm):
     burn = Burn(["n2"])
-    proof = begin(slurm, burn, [("n1", "deep"), ("n2", "deep")], lambda: "")
+    proof = proof_of(slurm, burn, [("n1", "deep"), ("n2", "deep")], lambda: "")
     burn.over = True
     assert proof.wait(10) and not proof.why
     until(lambda: "Nodes=n2 " in cluster.run("scontrol", "-o", "show", "reservation").stdout, 5)
@@ -125,15 +130,15 @@ def test_one_that_was_found_sick_stays_held_until_it_is_out_of_service(cluster, 
 
 def test_ended_by_a_pause_and_by_a_persons_drain_or_reservation(cluster, slurm):
     paused = []
-    proof = begin(slurm, Burn(), [("n1", "deep")], lambda: "".join(paused))
+    proof = proof_of(slurm, Burn(), [("n1", "deep")], lambda: "".join(paused))
     paused.append("paused by ada")
     assert proof.wait(10) and proof.why == "paused by ada"
-    proof = begin(slurm, Burn(), [("n1", "deep"), ("n2", "deep")], lambda: "")
+    proof = proof_of(slurm, Burn(), [("n1", "deep"), ("n2", "deep")], lambda: "")
     cluster.run("scontrol", "update", "NodeName=n2", "State=DRAIN", "Reason=ada: disk")
     assert proof.wait(10) and "n2" in proof.why and not lent(cluster)
     assert slurm.place("n2").reason == "ada: disk"
     cluster.run("scontrol", "update", "NodeName=n2", "State=RESUME")
-    proof = begin(slurm, Burn(), [("n1", "deep")], lambda: "")
+    proof = proof_of(slurm, Burn(), [("n1", "deep")], lambda: "")
     theirs = ("Nodes=n1", "Users=root", "StartTime=now", "Duration=5")
     cluster.run("scontrol", "create", "reservation", "ReservationName=ada", *theirs)
     assert proof.wait(20) and "reserved" in proof.why and not lent(cluster)

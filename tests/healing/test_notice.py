@@ -56,7 +56,7 @@ def test_what_cannot_be_sent_is_said(cloud):
 def test_on_a_fifo_topic_no_message_of_an_incident_is_dropped_as_a_double():
     sent = []
 
-    class Sns:
+    class Sns(Clients):
         def get(self, _):
             return self
 

@@ -45,6 +45,7 @@ def heal(cluster, tmp_path, monkeypatch):
         with SqliteLedger(tmp_path / "runs.sqlite") as ledger:
             for number in range(count):
                 lease = ledger.acquire("test", clock.seconds(), 60)
+                assert lease
                 kept = RenewedLease(ledger, lease, clock.seconds, 60)
                 ports = Ports(SlurmScheduler(timeout_s=timeout_s), world, world)
                 one = Controller(
@@ -57,7 +58,7 @@ def heal(cluster, tmp_path, monkeypatch):
                 ledger.give_up(lease)
             return ledger.incidents()
 
-    rounds.world = world
+    rounds.world = world  # type: ignore[attr-defined]  # tests ask it of the function
     return rounds
 
 

@@ -7,6 +7,7 @@ of effects.log, written before the effect shows, as a reboot that was asked for 
 import fcntl
 import json
 import os
+from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,12 +27,12 @@ class World:
     """The scheduler, the nodes and the preflight at once. pause: called at each edge, before and after an effect."""
 
     place_: Path
-    pause: object = lambda *_: None
+    pause: Callable[..., object] = lambda *_: None
     name: str = "world"
     keeps_lost: bool = True
     nodes_clock: str = ""
     """What the nodes' own clock says during a preflight."""
-    measured: object = None
+    measured: frozenset[str] | None = None
     """The checks that a preflight measures; None: all."""
 
     def make(self, hosts, faults=()):
@@ -170,8 +171,9 @@ class World:
             found = {}
             for host in hosts:
                 if nodes[host]["up"]:
-                    fault, seen = nodes[host]["fault"], {"at": self.nodes_clock, "measured": self.measured}
-                    found[host] = Verified(not fault, run, f"xid asks for {fault}" if fault else "", **seen)
+                    fault = nodes[host]["fault"]
+                    said = f"xid asks for {fault}" if fault else ""
+                    found[host] = Verified(not fault, run, said, at=self.nodes_clock, measured=self.measured)
                     self._log("judged", host, go=not fault, level=level)
         self.pause("verified")
         return found

@@ -1,6 +1,5 @@
 """Run the real playbook against hostile nodes: this machine under many names, each with a Python of its own."""
 
-import importlib.util
 import json
 import re
 import shutil
@@ -17,6 +16,7 @@ from flightline.fleet.judgement import judge_run
 from flightline.fleet.result import Report
 from flightline.store.sqlite import SqliteStore
 from tests.beds import ROOT, answered, place_env, processes, program, until
+from tests.unit.made import loaded
 
 from . import node
 from .generator import ESCAPE, START, TYPE, good
@@ -30,11 +30,7 @@ COMMAND = ("flightline", "preflight")
 
 def key() -> str:
     """The kept library's version, as the action plugin names it."""
-    spec = importlib.util.spec_from_file_location("flightline_action", ROOT / "plugins/action/flightline_node.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return str(module.KEY)
+    return str(loaded("flightline_action", ROOT / "plugins/action/flightline_node.py").KEY)
 
 
 @dataclass
@@ -47,6 +43,8 @@ class Result:
     peak_mb: float
     report: Report | None
     rows: dict[str, Any] = field(default_factory=dict)
+    place: "HostileBed | None" = None
+    left_over: list[str] = field(default_factory=list)
 
 
 class HostileBed:

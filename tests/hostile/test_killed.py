@@ -145,7 +145,7 @@ def test_who_was_told_of_has_its_row(fleets, number):
 
 
 def is_go(row: dict | None) -> bool | None:
-    return row and row["verdict"] == "go"
+    return row["verdict"] == "go" if row else None
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -1,6 +1,7 @@
 """Each component by itself under mocks: what it makes from its arguments, and what it makes only when asked."""
 
 import json
+from typing import cast
 
 import pulumi
 import pulumi_aws as aws
@@ -27,6 +28,7 @@ from tests.infra import engine, program, schema, stacks
 
 STACK = "p5-reservation"
 NAMES = stacks.planned_names(STACK)
+NO_PARENT = cast(pulumi.Resource, None)  # what a component makes is its own child wherever the component stands
 SSH = {"accessMode": "ssh", "sshKeyName": "me"}
 
 
@@ -78,7 +80,7 @@ def test_network_gives_no_public_address_by_default_and_empties_the_default_grou
 
 
 def made_endpoints(*interfaces):
-    args = (None, "vpc-1", ["rtb-1"], ["subnet-1"], endpoints.GATEWAYS, interfaces)
+    args = (NO_PARENT, "vpc-1", ["rtb-1"], ["subnet-1"], endpoints.GATEWAYS, interfaces)
     return build(lambda: Endpoints("endpoints", plan(vpcCidr="10.0.0.0/16"), *args))
 
 
@@ -91,7 +93,7 @@ def test_endpoints_without_and_with_interfaces():
 
 
 def test_flow_logs_write_to_a_group_that_forgets():
-    run = build(lambda: FlowLogs("flow", plan(logRetentionDays=14), None, "vpc-1"))
+    run = build(lambda: FlowLogs("flow", plan(logRetentionDays=14), NO_PARENT, "vpc-1"))
     assert run.one("flow-log").props["retentionInDays"] == 14
     assert run.one("flow-vpc").props["logDestination"].endswith(f"log-group:{NAMES.flow_log_group}")
     assert run.one("flow-log").urn in run.one("flow-vpc").dependencies
@@ -142,7 +144,7 @@ def test_access_has_a_role_for_the_head_node_only_where_there_is_one():
 
 
 def bucket(stack=STACK, extra=(), **changes):
-    return build(lambda: Bucket("data", plan(stack, **changes), None, "b", "data", versioned=True, extra=extra))
+    return build(lambda: Bucket("data", plan(stack, **changes), NO_PARENT, "b", "data", versioned=True, extra=extra))
 
 
 def test_bucket_refuses_plain_http_and_other_statements_stand_beside():

@@ -80,7 +80,7 @@ def pulumi(project, emulator, tmp_path_factory):
 
     def call(*arguments, ok=True):
         run = subprocess.run(
-            [PULUMI, "--non-interactive", "--color", "never", *arguments],
+            [PULUMI or "", "--non-interactive", "--color", "never", *arguments],
             cwd=project,
             env=environment,
             capture_output=True,

@@ -39,7 +39,7 @@ QUERY = re.compile(
 FULL = {"gpu_power_w": 720}
 
 
-def _made(stack: str = STACK, **limits: int) -> list[plans.Alarm]:
+def _made(stack: str = STACK, /, **limits: int) -> list[plans.Alarm]:
     settings = stacks.settings(stack)
     thresholds = dataclasses.replace(settings.monitoring.thresholds, **limits)
     return plans.alarms(stacks.planned_names(stack), settings.nodes, thresholds)

@@ -189,7 +189,7 @@ def agent_schema() -> str:
     section = {"type": "object", "minProperties": 1, "additionalProperties": True}
     names = ("cpu", "mem", "swap", "disk", "diskio", "net", "ethtool", "nvidia_gpu", "efa", "netstat", "processes")
 
-    def closed(properties: dict[str, object]) -> dict[str, object]:
+    def closed(properties: dict) -> dict[str, object]:
         return {"type": "object", "properties": properties, "additionalProperties": False}
 
     metrics = {
@@ -199,7 +199,7 @@ def agent_schema() -> str:
         "force_flush_interval": {"type": "integer", "minimum": 1},
         "metrics_collected": closed(dict.fromkeys(names, section)),
     }
-    top = {name: {"type": "object"} for name in ("agent", "logs", "traces")}
+    top: dict[str, object] = {name: {"type": "object"} for name in ("agent", "logs", "traces")}
     top["metrics"] = {**closed(metrics), "required": ["metrics_collected"]}
     return json.dumps({"$schema": "http://json-schema.org/draft-04/schema#", **closed(top)})
 

@@ -81,7 +81,7 @@ def test_the_hosts_comply(bed, first, tmp_path):
     argv += ["--hosts=ansible://gpu_nodes", f"--ansible-inventory={bed.inventory}"]
     done = ran(*argv, cwd=beds.layout.ROOT)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
-    passed = {case.get("name") for case in Xml.parse(report).iter("testcase") if case.find("skipped") is None}
+    passed = {case.get("name", "") for case in Xml.parse(report).iter("testcase") if case.find("skipped") is None}
     for name in bed.hosts:
         assert sum(f"ansible://{name}" in case for case in passed) > 100, name
 

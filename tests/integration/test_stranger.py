@@ -156,8 +156,8 @@ SEED = int(os.environ.get("FLIGHTLINE_SEED") or 20261122)
 def test_a_node_lost_at_any_task_takes_no_other_with_it(bed, stranger, first, draw):
     """Tasks of all roles are drawn, a different role each time; what only a first run includes is not met again."""
     listing = [*plays.command(stranger, SITE), "--list-tasks"]
-    where = {"cwd": layout.ROOT, "env": plays.environment()}
-    listed = subprocess.run(listing, capture_output=True, text=True, check=True, **where)
+    env = plays.environment()
+    listed = subprocess.run(listing, capture_output=True, text=True, check=True, cwd=layout.ROOT, env=env)
     rows = [line for line in first.output.splitlines() if line.startswith("TASK [") and " : " in line]
     rows = [line for line in rows if line.removeprefix("TASK [").rstrip("* ")[:-1] in listed.stdout]
     roles = sorted({line.split(" : ")[0] for line in rows})

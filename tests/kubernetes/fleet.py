@@ -64,8 +64,8 @@ def register(plane: Cluster, name: str, kwok: dict[str, str] | None = None, **sp
     if kwok:
         return node
     ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "made by the test"}
-    capacity = {"cpu": "192", contract.KUBE_GPU_RESOURCE: "8"}
-    plane.say_status(f"/api/v1/nodes/{name}", {"conditions": [ready], "capacity": capacity})
+    own = {"cpu": "192", contract.KUBE_GPU_RESOURCE: "8"}
+    plane.say_status(f"/api/v1/nodes/{name}", {"conditions": [ready], "capacity": own})
     # The API server adds not-ready to a new node; the node lifecycle controller takes it away again, here the test does.
     return plane.merge_node(name, spec={"taints": whole["taints"]})
 

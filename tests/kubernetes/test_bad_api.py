@@ -7,7 +7,7 @@ import urllib.error
 
 import pytest
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import padding
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from flightline import contract
 from tests.healing.fleet import ready
@@ -76,6 +76,7 @@ def expired(plane, token):
     assert claims["exp"] < time.time()
     signed = f"{head}.{_coded(json.dumps(claims).encode())}"
     key = serialization.load_pem_private_key((plane.place / "sa.key").read_bytes(), None)
+    assert isinstance(key, rsa.RSAPrivateKey)
     return f"{signed}.{_coded(key.sign(signed.encode(), padding.PKCS1v15(), hashes.SHA256()))}"
 
 

@@ -7,7 +7,8 @@ import pytest
 from flightline import contract
 from flightline.healing.journal.ledger import SqliteLedger
 from flightline.healing.site import SitePolicy
-from flightline.healing.steps.kubernetes import CORDON, KubernetesError, KubernetesScheduler
+from flightline.healing.steps.kubernetes import KubernetesError, KubernetesScheduler
+from flightline_node.kubernetes.names import CORDON
 from flightline_node.watch.rule import RulePolicy
 from tests.healing.control import Clock, controller, groups, sighting
 from tests.healing.world import World

@@ -40,7 +40,7 @@ def agents(plane, tmp_path_factory):
         for name in HOSTS:
             nodes.register(own, name)
             library = library_name(b"another") if name == "gpu-04" else own_library_name()
-            spec = {"serviceAccountName": contract.KUBE_AGENT, "nodeName": name}
+            spec: dict = {"serviceAccountName": contract.KUBE_AGENT, "nodeName": name}
             spec["containers"] = [{"name": "judge", "image": "x"}]
             spec["volumes"] = [{"name": "library", "configMap": {"name": library}}]
             labels = {"app.kubernetes.io/name": contract.KUBE_AGENT}

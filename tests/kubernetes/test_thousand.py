@@ -160,7 +160,7 @@ def healed(plane, agents, store, at_join, later):
             with SqliteLedger(store) as other:
                 assert other.acquire("two", clock.seconds(), 60) is None, "a second controller waits for the lease"
             one.round([sighting(world, clock, host) for host in hosts], groups(world))
-        hosts = ()
+        hosts = []
         if number == 3:
             assert any("get nodes" in line for line in told), "nothing is done, and said"
             plane.more = ()  # the next minor version

@@ -31,6 +31,8 @@ class Fleet:
 
     place: Path
     launcher_env: Mapping[str, str]
+    slurm: slurmbed.Bed | None = None
+    agents: Agents | None = None
 
     @property
     def env(self) -> dict[str, str]:
@@ -146,7 +148,7 @@ def managed(made: Fleet, cloud: Cloud) -> Fleet:
     own = {"cluster_name": "demo", "region": REGION, "results_bucket": cloud.bucket("demo-results")}
     outputs = {**OUTPUTS, **own, "node_count": NODES, "gpu_zone": f"{REGION}a"}
     tags = {**dict.fromkeys(contract.INSTANCE_TAGS, "x"), contract.TAG_CLUSTER: "demo", contract.TAG_ROLE: "gpu-node"}
-    tags |= {contract.TAG_STACK: outputs["stack"], contract.TAG_EFA_COUNT: str(outputs["efa_count"])}
+    tags |= {contract.TAG_STACK: str(outputs["stack"]), contract.TAG_EFA_COUNT: str(outputs["efa_count"])}
     facts = {"ec2_tags": tags, "ec2_instance_type": outputs["instance_type"]}
     made.set(lambda demo: demo["vars"].update(flightline_stack=outputs, **facts))
     made.agents = Agents(cloud, made.env, {instance(number): "Online" for number in range(1, NODES + 1)})

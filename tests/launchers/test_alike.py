@@ -27,7 +27,7 @@ from .test_slurm import OF_ONE_RUN
 
 WAYS = ("ansible", "slurm", "ssm", "kubernetes")
 SILENT = 5
-BROKEN = ("gpu_fallen_off_bus", "remap_pending", "driver_drift", "tool_hung", "unreachable")
+BROKEN: tuple[str, ...] = ("gpu_fallen_off_bus", "remap_pending", "driver_drift", "tool_hung", "unreachable")
 BROKEN += ("tool_garbage", "xid_replace")
 FAULTS = tuple(f"{fault}=gpu-{number:02}" for number, fault in enumerate(BROKEN, 1))
 """The silent node is the unreachable one."""

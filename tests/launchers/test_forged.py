@@ -118,7 +118,7 @@ def test_root_on_a_node_answers_go_for_no_other(tmp_path, idle, monkeypatch, sic
 
 
 def test_who_answers_as_another_is_named_and_the_other_judged_by_its_own_task(tmp_path, idle, monkeypatch):
-    said = {SICK: ["sleep 3", answer(SICK, FAULT)], WELL: [answer(WELL)], ROOT: [answer(WELL)]}
+    said: dict[str, list] = {SICK: ["sleep 3", answer(SICK, FAULT)], WELL: [answer(WELL)], ROOT: [answer(WELL)]}
     found = asked(tmp_path, idle, monkeypatch, said)
     rows = {host: row(reply) for host, reply in found.items()}
     assert {host: one["verdict"] for host, one in rows.items()} == {

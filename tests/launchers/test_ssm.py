@@ -243,7 +243,8 @@ def test_a_run_that_nobody_waits_for_has_the_same_verdict(stack, cloud):
         thread.join(120)
     arn, _ = cloud.topic("demo-alerts")
     names = services.ServiceNames("demo", "Flightline/demo", table, "t", "demo-results", {"topic": arn})
-    function = handler.build(services.services("verdict", names), *map(cloud.client, ("s3", "sqs", "ssm")), "q")
+    s3, sqs, ssm = map(cloud.client, ("s3", "sqs", "ssm"))
+    function = handler.build(services.services("verdict", names), s3, sqs, ssm, "q")
     keys = [key for key in cloud.objects("demo-results") if run_id in key]
     events = [{"s3": {"bucket": {"name": "demo-results"}, "object": {"key": key}}} for key in keys]
     body = json.dumps({"Records": events})

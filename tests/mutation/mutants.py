@@ -4,6 +4,7 @@ import ast
 import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 OPPOSITES = ((ast.Lt, ast.GtE), (ast.Gt, ast.LtE), (ast.Eq, ast.NotEq), (ast.Is, ast.IsNot), (ast.In, ast.NotIn))
 FLIPPED: dict[type[ast.cmpop], type[ast.cmpop]] = {**dict(OPPOSITES), **{other: one for one, other in OPPOSITES}}
@@ -23,7 +24,7 @@ class Mutant:
     source: str
 
 
-Change = Callable[[ast.AST], None]
+Change = Callable[[Any], None]
 
 
 def _compare(node: ast.Compare) -> Iterator[tuple[str, Change]]:
@@ -31,28 +32,32 @@ def _compare(node: ast.Compare) -> Iterator[tuple[str, Change]]:
     for kind, choices in table:
         swap = choices.get(type(node.ops[0]))
         if swap is not None:
-            yield kind, lambda found, swap=swap: found.ops.__setitem__(0, swap())
+
+            def swapped(found: Any, swap: type[ast.cmpop] = swap) -> None:
+                found.ops[0] = swap()
+
+            yield kind, swapped
 
 
 def _call(node: ast.Call) -> Iterator[tuple[str, Change]]:
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-    if name in BLOCKING_CALLS and isinstance(node.func.value, ast.Name) and node.func.value.id in CONTEXTS:
+    asked = ast.unparse(node.func).split(".")
+    if len(asked) == 2 and asked[0] in CONTEXTS and asked[1] in BLOCKING_CALLS:
 
-        def answer_ok(found: ast.Call) -> None:
+        def answer_ok(found: Any) -> None:
             found.func.attr = "ok"
             del found.args[1:]  # the remedy
             found.keywords = [keyword for keyword in found.keywords if keyword.arg != "remedy"]
 
-        yield BLOCKING_CALLS[name], answer_ok
+        yield BLOCKING_CALLS[asked[1]], answer_ok
     if isinstance(node.func, ast.Name) and node.func.id == "Threshold" and isinstance(node.args[1], ast.Constant):
 
-        def one_more(found: ast.Call) -> None:
+        def one_more(found: Any) -> None:
             found.args[1] = ast.Constant(found.args[1].value + 1)
 
         yield "threshold off by one", one_more
 
 
-def _changes(node: ast.AST) -> Iterator[tuple[str, Change]]:
+def _changes(node: ast.expr | ast.If) -> Iterator[tuple[str, Change]]:
     if isinstance(node, ast.Compare):
         yield from _compare(node)
     elif isinstance(node, ast.Call):
@@ -68,7 +73,8 @@ def mutants(source: str) -> list[Mutant]:
     """Every mutant of a check's source, in the order of its lines."""
     tree = ast.parse(source)
     lines, found = source.splitlines(), []
-    for number, node in enumerate(ast.walk(tree)):
+    nodes = [(number, one) for number, one in enumerate(ast.walk(tree)) if isinstance(one, (ast.expr, ast.If))]
+    for number, node in nodes:
         for kind, change in _changes(node):
             changed = copy.deepcopy(tree)
             change(next(twin for index, twin in enumerate(ast.walk(changed)) if index == number))

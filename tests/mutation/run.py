@@ -115,13 +115,13 @@ def main(arguments: list[str] | None = None) -> int:
     total, dead = sum(pair[0] for pair in per_check.values()), sum(pair[1] for pair in per_check.values())
     ends = f"{dead} of {total} killed, {len(left[SURVIVED])} survived, {len(left[TIMED_OUT])} timed out"
     sys.stdout.write(f"{ends}, {time.monotonic() - started:.0f} s\n")
-    drawn = f"{total} of {every} possible, at most {options.per_check} a check, seed {options.seed}"
+    sample = f"{total} of {every} possible, at most {options.per_check} a check, seed {options.seed}"
     result = {
         "checks": len(per_check),
         "mutants": total,
         "killed": dead,
         "survived": len(left[SURVIVED]),
-        "sampling": drawn if options.per_check else "all of them",
+        "sampling": sample if options.per_check else "all of them",
         "kinds": {kind: [count["total"], count["killed"]] for kind, count in sorted(kinds.items())},
         "unmeasured": unmeasured,
         "not_all_killed": {name: pair for name, pair in per_check.items() if pair[0] != pair[1]},

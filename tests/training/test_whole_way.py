@@ -16,6 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from flightline.cli import cli
+from flightline.cloud.functions.common import stamps
 from flightline.cloud.functions.training_input import handler
 from flightline.cloud.functions.training_input.data import Data
 from flightline_node.tell import logline
@@ -123,7 +124,7 @@ def test_from_the_request_to_a_resumed_run_that_is_listed(stack, place, whole):
     refused = function(stack).handle(REQUEST)
     assert (refused["status"], refused["reasons"]) == (
         "refused", ["0 nodes are go, 1 needed", f"{instance}: never judged by a preflight"])  # fmt: skip
-    record = samples.record(instance, "gpu-01", started_at=handler.stamps.now())
+    record = samples.record(instance, "gpu-01", started_at=stamps.now())
     stack.storage().handle(
         samples.envelope(logline.lines("node", "self-gpu-01", record), stream=samples.stream_of(instance))
     )

@@ -10,11 +10,11 @@ import torch.distributed as dist
 ANSWERS = {
     "get_device_name": lambda *_: "cpu",
     "get_device_properties": lambda *_: types.SimpleNamespace(total_memory=1 << 34),
-    "current_device": lambda: 0,
+    "current_device": lambda *_: 0,
     "set_device": lambda *_: None,
     "memory_stats": lambda *_: {},
     "reset_peak_memory_stats": lambda *_: None,
-    "empty_cache": lambda: None,
+    "empty_cache": lambda *_: None,
 }
 
 

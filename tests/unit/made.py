@@ -1,6 +1,8 @@
 """Made-up records, runs and programs: the shape of node records, none of it measured."""
 
+import importlib.util
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from flightline.record.intake import stamped
@@ -8,6 +10,15 @@ from flightline.store.sqlite import ExpectedHost, Run
 from flightline_node.inputs import INPUTS
 
 STARTED = "2026-11-21T10:00:00+00:00"
+
+
+def loaded(name: str, path: Path) -> ModuleType:
+    """The module of a file that lies in no package."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def program(path: Path, script: str) -> Path:

@@ -259,8 +259,8 @@ class Asked:
             return rows.splitlines()
         names = sorted({name for path in asked for name in _merged(path)})
         quoted = " ".join(["%s"] * len(names))
-        rows = self.answer(f"dpkg-query --search {quoted} 2>/dev/null", *names).out.splitlines()
-        owned = {row.partition(": ")[2] for row in rows}
+        found = self.answer(f"dpkg-query --search {quoted} 2>/dev/null", *names).out.splitlines()
+        owned = {row.partition(": ")[2] for row in found}
         return [path for path in asked if not owned & set(_merged(path))]
 
     def altered(self, packages: Iterable[str]) -> list[str]:

@@ -60,7 +60,7 @@ def _child(items: list[Any], writer: int) -> None:
             for report in runtestprotocol(item, log=False, nextitem=following):
                 if report.when == "call" or not report.passed:
                     seen, why = found.get(name_of(item), ([], ""))
-                    text = report.longrepr[2] if report.skipped else str(report.longrepr or "")
+                    text = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr or "")
                     # An error in a fixture proves nothing about a test.
                     kind = "error" if report.failed and report.when != "call" else report.outcome
                     found[name_of(item)] = ([*seen, kind], why or text)

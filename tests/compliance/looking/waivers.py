@@ -38,7 +38,7 @@ def _one(position: int, entry: Mapping[str, Any]) -> Waiver:
             f"seen: compliance waiver {position} without {', '.join(missing)}; wanted: {', '.join(FIELDS)}; do: complete it"
         )
     values = {name: str(entry[name]) for name in FIELDS}
-    return Waiver(**{**values, "expiry": date.fromisoformat(values["expiry"][:10])})
+    return Waiver(expiry=date.fromisoformat(values.pop("expiry")[:10]), **values)
 
 
 def verdict(waivers: Iterable[Waiver], test: str, host: str, today: date) -> tuple[str, str]:

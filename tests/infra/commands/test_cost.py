@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from flightline.cloud.clients import Clients
 from flightline.money import prices
 from flightline.money.prices import Price, PriceBook, PriceError, Query
 from flightline_node.model import SettingsError
@@ -20,7 +21,7 @@ ROOT = Path(__file__).parents[3]
 STACKS = sorted(path.name.split(".")[1] for path in ROOT.glob("Pulumi.*.yaml"))
 
 
-class Book:
+class Book(PriceBook):
     """Everything costs the same, but for what is missing."""
 
     def __init__(self, amount="2", missing="-", currency="USD"):
@@ -106,7 +107,7 @@ MIX = {"capacityType": "spot", "gpuInstanceType": "g6.xlarge", "spotInstanceType
 SPOT = {"g6.xlarge": "0.3", "g6.2xlarge": "0.5", "g5.xlarge": "0.4"}
 
 
-class SpotMarket:
+class SpotMarket(Clients):
     """EC2's spot prices: invented, one zone; a type without a price is not sold there."""
 
     def __init__(self, prices):
@@ -306,6 +307,7 @@ def keep_prices(place, given, currencies, monkeypatch):
     book = PriceBook(place / "prices.json", None)
     for number, line in enumerate((*cost.lines(given), *cost.stored(given, cost.Sizes())[1])):
         currency = currencies[number % len(currencies)]
+        assert line.query
         book._keep(line.query, Price(Decimal("0.5"), currency, line.query.unit, "2026-11-01T00:00:00+00:00"))
 
 

@@ -190,7 +190,7 @@ def test_down_compute_takes_the_nodes_and_no_data(cluster):
     assert "--target-dependents" in words
     patterns = [after for word, after in zip(words, words[1:], strict=False) if word == "--target"]
     requests = program.full().requests
-    gone = {one.urn for one in requests for pattern in patterns if fnmatch.fnmatchcase(one.urn, pattern)}
+    gone = frozenset(one.urn for one in requests for pattern in patterns if fnmatch.fnmatchcase(one.urn, pattern))
     assert sorted(urn.rsplit("::", 1)[1] for urn in gone) == ["head-instance", "nodes-group"]
     gone = destroy.above(requests, gone)
     lost = [one for one in requests if one.urn in gone and one.name != "policies"]

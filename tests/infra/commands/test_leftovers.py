@@ -126,7 +126,7 @@ def test_an_answer_that_lacks_its_list_is_not_nothing_left():
         def __getattr__(self, name):
             return lambda **_: {}
 
-    class Asked:
+    class Asked(Clients):
         def get(self, _):
             return Client()
 
@@ -177,7 +177,7 @@ def test_whole_names_are_the_cluster_s(name, owned):
 
 
 OURS = [{"Key": TAG_CLUSTER, "Value": CLUSTER}]
-STUBBED = {
+STUBBED: dict[str, list[dict]] = {
     "capacity reservation": [
         {"CapacityReservationId": "cr-1", "State": "active"},
         {"CapacityReservationId": "cr-2", "State": "expired"},

@@ -141,10 +141,10 @@ def test_images_are_named_as_eks_names_them(architecture, nvidia, wanted):
 
 def test_a_nodes_user_data_is_one_part_that_nodeadm_reads():
     message = message_from_string(kubernetes.node_config(40))
-    (part,) = message.get_payload()
+    _, part = message.walk()
     assert message.get_content_type() == "multipart/mixed"
     assert part.get_content_type() == "application/node.eks.aws"
-    config = json.loads(part.get_payload())
+    config = json.loads(str(part.get_payload()))
     assert config["spec"] == {"kubelet": {"config": {"maxPods": 40}}}, "EKS adds the cluster itself"
 
 
@@ -158,9 +158,9 @@ def test_every_add_on_that_calls_aws_has_its_own_role():
     assert all(bool(one.account) == bool(one.role) for one in made)
     # Before a node can be ready it needs its network; the DNS needs a node to run on.
     assert [one.name for one in made if one.early] == ["vpc-cni", "kube-proxy", "eks-pod-identity-agent"]
-    (cni,) = [json.loads(one.configuration) for one in made if one.name == "vpc-cni"]
+    (cni,) = [json.loads(one.configuration or "") for one in made if one.name == "vpc-cni"]
     assert cni["enableNetworkPolicy"] == "true"
-    (disks,) = [json.loads(one.configuration) for one in made if one.name == "aws-ebs-csi-driver"]
+    (disks,) = [json.loads(one.configuration or "") for one in made if one.name == "aws-ebs-csi-driver"]
     assert disks["controller"]["extraVolumeTags"] == {"flightline:cluster": "c"}, "leftovers finds them by it"
     assert int(cni["env"]["WARM_IP_TARGET"]) == kubernetes.WARM_ADDRESSES
 

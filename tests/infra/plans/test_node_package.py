@@ -56,7 +56,7 @@ def test_a_machine_without_the_hardware_is_a_no_go(built, tmp_path):
     assert (kept["verdict"], kept["instance_id"]) == ("no-go", "i-0123456789abcdef0")
     pieces = [parse(line) for line in log.read_text().splitlines()]
     assert {piece.run for piece in pieces} == {"boot-1"}
-    assert join(pieces) == kept
+    assert join([one for one in pieces if one]) == kept
     assert "no-go" in done.stdout
 
 

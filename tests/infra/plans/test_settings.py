@@ -281,7 +281,7 @@ def test_bad_input_is_refused(key, raw, says):
 
 
 DECLARED = [key for key in KEYS if key.choices or key.within]
-AROUND = {
+AROUND: dict[str, dict] = {
     **{key.name: EKS for key in declared(KubernetesSettings).values()},
     "spotAllocation": SPOT,
     "spotZones": SPOT,

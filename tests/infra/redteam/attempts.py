@@ -142,9 +142,9 @@ def _writes(action: str, pattern: str, world: World) -> Iterator[Attempt]:
             yield _boot(action, bucket, f"{lie} for {node.host} in {where}", folder, node, lie, state)
         yield _object(action, bucket, f"evidence of {node.host}", f"{node.boots}/bundle/kernel.log", b"all well")
         yield _object(action, bucket, f"an answer to {node.host}", f"{node.boots}/{BOOT_TOLD}", b"{}")
-        for where in (node, root):
-            key = f"{where.boots}/outcome.json"
-            yield _object(action, bucket, f"an end of {node.host} in {where.host}'s folder", key, ending(node))
+        for writer in (node, root):
+            key = f"{writer.boots}/outcome.json"
+            yield _object(action, bucket, f"an end of {node.host} in {writer.host}'s folder", key, ending(node))
         forged = answer(node) if node is world.sick else b"nothing"
         words = (COMMAND, "d" * 36, "c-1")
         for command in words:
@@ -209,11 +209,15 @@ def _logged(stream: str, record: Mapping[str, Any], group: str, run: str) -> Do:
     return lambda world: world.log(stream, dict(record), run, group)
 
 
+def _noted(name: str) -> Do:
+    return lambda world: world.done.append(name)
+
+
 def _done_to_others(action: str, pattern: str, world: World) -> Iterator[Attempt]:
     """Calls that name another instance by a parameter, of which IAM knows nothing."""
     for node in _others(world):
         name = f"{action} for {node.host}"
-        yield Attempt(name, action, pattern.replace("*", "uuid", 1), lambda world, n=name: world.done.append(n))
+        yield Attempt(name, action, pattern.replace("*", "uuid", 1), _noted(name))
 
 
 def _to_the_group(action: str, pattern: str, world: World) -> Iterator[Attempt]:

@@ -72,7 +72,7 @@ def _one_of(statement: Document, name: str, matches: Callable[[str], bool]) -> b
     return any(map(matches, _listed(statement[name])))
 
 
-def _listed(value: Any) -> list[str]:
+def _listed(value: Any) -> list[Any]:
     return [value] if isinstance(value, (str, bool)) else list(value)
 
 

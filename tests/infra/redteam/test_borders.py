@@ -219,7 +219,7 @@ def test_what_ends_nodes_does_not_hang_on_what_a_node_can_publish():
     (whole,) = [one["expression"] for one in acting[0].props["metricQueries"] if "expression" in one]
     (witness,) = [name for name, one in metrics.items() if one["namespace"].startswith("AWS/")]
     assert metrics[witness]["stat"] == "Maximum" and "AutoScalingGroupName" in metrics[witness]["dimensions"]
-    vcpus = expected.resolve(settings("p5-reservation").nodes.instance_type).vcpus
+    vcpus = expected.resolve(settings("p5-reservation").nodes.instance_type).vcpus or 0
     assert whole.startswith(f"IF({witness} < {100 / vcpus:.3g}, ")
 
 

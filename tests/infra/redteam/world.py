@@ -206,12 +206,12 @@ class World:
         return storage.build(self._services("storage"), self.cloud.client("s3"), self.cloud.client("ec2"))
 
     def _router(self) -> router.Router:
-        clients = map(self.cloud.client, ("ec2", "cloudwatch", "s3"))
-        return router.build(self._services("alert-router"), *clients, self.hooked)
+        ec2, cloudwatch, s3 = map(self.cloud.client, ("ec2", "cloudwatch", "s3"))
+        return router.build(self._services("alert-router"), ec2, cloudwatch, s3, self.hooked)
 
     def _verdict(self) -> verdict.VerdictFunction:
-        clients = map(self.cloud.client, ("s3", "sqs", "ssm"))
-        return verdict.build(self._services("verdict"), *clients, self.queue)
+        s3, sqs, ssm = map(self.cloud.client, ("s3", "sqs", "ssm"))
+        return verdict.build(self._services("verdict"), s3, sqs, ssm, self.queue)
 
     def _invocations(self, asked: dict[str, Any]) -> dict[str, Any]:
         """What Systems Manager has of the run's command: what each node's own agent sent."""

@@ -214,8 +214,8 @@ def _units(path: str) -> list[Unit]:
 def _members(path: str, owner: ast.ClassDef) -> Iterator[Unit]:
     for node in (*owner.bases, *owner.decorator_list, *owner.body):
         # Python calls __init__ and its like itself.
-        named = isinstance(node, _FUNCTIONS) and not node.name.startswith("__")
-        yield Unit(path, node, owner.name, node.name if named else "")
+        name = node.name if isinstance(node, _FUNCTIONS) else ""
+        yield Unit(path, node, owner.name, "" if name.startswith("__") else name)
 
 
 def _mentions(node: ast.AST, in_node_library: bool = False) -> Iterator[str]:

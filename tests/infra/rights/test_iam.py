@@ -158,7 +158,7 @@ OWN_DOCUMENT, SHELL = (
     PLACE.arn("ssm", f"document/{NAMES.training_document}"),
     "arn:aws:ssm:us-east-2::document/AWS-RunShellScript",
 )
-RIGHTS: list[tuple[str, str, list[str | None], list[str | None]]] = [
+RIGHTS: list[tuple[str, str, list, list]] = [
     ("alert-router", "autoscaling:CompleteLifecycleAction", [GROUP + NAMES.node_group], [GROUP + "another-gpu"]),
     ("node", "s3:GetObject", [PACKAGE, DATA, RECORD], [OTHERS, OTHER_RUN, BAD_EVENT]),
     # Whoever writes what a run asks orders one.

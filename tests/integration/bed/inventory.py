@@ -22,7 +22,7 @@ def no_swap() -> bool:
     return len(Path("/proc/swaps").read_text().splitlines()) <= 1
 
 
-def inventory(fleet: list[Machine], state: Path) -> dict[str, object]:
+def inventory(fleet: list[Machine], state: Path) -> dict[str, dict]:
     """The inventory as Ansible reads it."""
     variables = {
         "ansible_user": layout.USER,

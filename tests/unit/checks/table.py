@@ -142,8 +142,8 @@ def _seen(findings: Sequence[Finding], of: Status, wanted: Wanted) -> dict[str, 
     seen = {name: look(findings, of) for name, look in _OF_ALL.items() if name in wanted}
     rest = wanted.keys() - seen.keys()
     if rest:
-        finding = only(list(findings), of)
-        seen.update({name: _field(finding, name, wanted[name]) for name in rest})
+        finding = only(findings, of)
+        seen.update({name: _field(finding, name, each) for name, each in wanted.items() if name in rest})
     return seen
 
 
@@ -162,16 +162,21 @@ class Row:
     def hold(self) -> None:
         """Judge, and compare."""
         for findings in self.found:
-            assert status(list(findings)) is self.wanted[0][0], f"saw {findings}, wanted {self.wanted}"
+            assert status(findings) is self.wanted[0][0], f"saw {findings}, wanted {self.wanted}"
             for of, wanted in self.wanted:
                 seen = _seen(findings, of, wanted)
                 assert seen == wanted, f"saw {seen}, wanted {wanted}, of {findings}"
 
 
-def row(title: str, found: Sequence[Finding] | list[Judged], wanted: Status, **fields: Unpack[Wanted]) -> Row:
+def row(
+    title: str, found: list[Finding] | Judged | list[Judged], wanted: Status | str, **fields: Unpack[Wanted]
+) -> Row:
     """A row: `wanted` is the worst status. `found` may be several judgements; each must come to the same."""
-    several = isinstance(found, list) and found and isinstance(found[0], Judged)
-    return Row(title, tuple(found) if several else (found,), ((Status(wanted), fields),))
+    ways: tuple[Sequence[Finding], ...] = (found,) if isinstance(found, Judged) else ()
+    if isinstance(found, list):
+        ways = tuple(one for one in found if isinstance(one, Judged))
+        ways = ways or ([one for one in found if isinstance(one, Finding)],)
+    return Row(title, ways, ((Status(wanted), fields),))
 
 
 def table(*rows: Row) -> Callable[..., None]:

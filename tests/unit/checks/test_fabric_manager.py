@@ -57,13 +57,13 @@ test_fabric_manager = table(
         for sub, remedy in [("start", INVESTIGATE), ("auto-restart", FIX_CONFIG)]),
     *(row("a daemon that runs and logged errors",
         judge({**unit(load="loaded", active="active", sub="running"),
-        "fabric_log": {"logs": {"fabricmanager.log": log}},
+        "fabric_log": {"logs": {"fabricmanager.log": {"errors": [error], "configured": configured}}},
         "nvidia_smi": {"gpus": [{"fabric_state": registered}] * 8}}), wanted, says="0000:05:00.0",
-        evidence=(f"fabricmanager.log: {log['errors'][0]}",))
+        evidence=(f"fabricmanager.log: {error}",))
         for configured, registered, wanted in [
             (False, "In Progress", FAIL), (False, "Completed", WARN), (True, "In Progress", WARN),
         ]
-        for log in [{"errors": ["failed to configure the NVSwitch at 0000:05:00.0"], "configured": configured}]),
+        for error in ["failed to configure the NVSwitch at 0000:05:00.0"]),
     *(row("by its log alone", judge({**by_log(configured, **said), **more}), wanted, reason=reason)
         for configured, said, more, wanted, reason in [
             (False, {"errors": ["x"]}, {}, UNKNOWN, "not_said"), (False, {"errors": ["x"]}, REGISTERED, WARN, "logged"),

@@ -28,7 +28,7 @@ def peers(value=380.0, count=8, **cells):
 def judge(*tests, instance_type="p5.48xlarge", **more):
     """Judge these tests beside good ones of the other three."""
     given = {test["name"] for test in tests}
-    count = resolve(instance_type).gpu_count
+    count = resolve(instance_type).gpu_count or 0
     others = [host(*[54.0] * count, name=name) for name in (H2D, D2H)]
     others += [{**peers(count=count), "name": name} for name in (READ, WRITE)]
     everything = [*tests, *(test for test in others if test["name"] not in given)]
@@ -51,8 +51,8 @@ test_gpu_bandwidth = table(
             statuses=(FAIL,) * count),
     )),
     *(row("every type has a floor for host copies",
-        [f for f in judge(host(*[slow] * resolve(kind).gpu_count), instance_type=kind) if "host to GPU" in f.message],
-        FAIL, statuses=(FAIL,) * resolve(kind).gpu_count)
+        [f for f in judge(host(*[slow] * (resolve(kind).gpu_count or 0)), instance_type=kind) if "host to GPU" in f.message],
+        FAIL, statuses=(FAIL,) * (resolve(kind).gpu_count or 0))
         for kind, slow in [
             ("p6-b300.48xlarge", 1.0), ("g7e.48xlarge", 3.0), ("g5g.metal", 1.0), ("p6e-gb200.36xlarge", 30.0),
             ("g6f.large", 0.1),
@@ -118,14 +118,14 @@ test_gpu_bandwidth = table(
         peers(**({f"c3_{n}": 320.0 for n in range(8) if n != 3} | {f"c{n}_3": 320.0 for n in range(8) if n != 3}))),
         WARN, alone=True, device={"index": 3}, expected=342.0),
     *(row("a test that did not pass is told by its status", judge({**host(*[54.0] * 8), **change}), wanted, says=words)
-        for change, wanted, words in [
+        for change, wanted, words in (
             ({"status": "Failed"}, FAIL, "says Failed"),
             ({"status": "Error"}, FAIL, "says Error"),
             ({"status": "Running"}, UNKNOWN, "says Running"),
             ({"status": "Running", "error": "Invalid value"}, FAIL, "says Running"),
             ({"status": None}, UNKNOWN, "says nothing"),
             ({"matrix": []}, UNKNOWN, "says Passed"),
-        ]),
+        )),
 )  # fmt: skip
 
 

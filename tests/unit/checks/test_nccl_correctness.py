@@ -30,12 +30,12 @@ BUSY += " .. ip-10-0-0-7 pid 77: Test failure common.cu:1178\n"
 
 test_nccl_correctness = table(
     *(row("one run", judge({**GOOD, **change}), wanted)
-        for change, wanted in [
+        for change, wanted in (
             ({}, PASS), ({"wrong": 4}, FAIL), ({"out_of_bounds": 2}, FAIL), ({"wrong": 1, "complete": False}, FAIL),
             ({"wrong": None, "out_of_bounds": 3}, FAIL), ({"wrong": None}, WARN),
             ({"wrong": None, "max_error": 5e-07}, PASS), ({"complete": False}, UNKNOWN), ({"rows": 0}, UNKNOWN),
             ({"out_of_bounds": None}, UNKNOWN),
-        ]),
+        )),
     row("remedy names the node only when it was alone", judge({**GOOD, "wrong": 1}), FAIL, remedy=REPLACE),
     row("remedy names the node only when it was alone", judge({**GOOD, "wrong": 1, "hosts": 2}), FAIL,
         remedy=INVESTIGATE),

@@ -51,7 +51,7 @@ RC_103 += "but handshake failed)) "
 
 test_nccl_transport = table(
     *(row("facts", judge({**EFA, **change}), wanted)
-        for change, wanted in [
+        for change, wanted in (
             ({}, PASS),
             ({"network": "Libfabric", "gdrdma": None}, PASS),
             ({"network": "Socket"}, FAIL),
@@ -67,7 +67,7 @@ test_nccl_transport = table(
             ({"warnings": ["NET/OFI Request 0x7f completed with error. RC: 21. Error: 4104 (unreachable remote)"]},
                 FAIL),
             ({"warnings": ["NET/OFI Request 0x7f completed with error. Unresponsive receiver"]}, FAIL),
-        ]),
+        )),
     *(row("whole logs", judge(fixture(name), instance_type), wanted)
         for name, instance_type, wanted in [
             ("p4d-2node-efa.log", "p4d.24xlarge", PASS),

@@ -6,7 +6,7 @@ from flightline_node.judge.checks import CHECKS
 from flightline_node.model import Status
 from tests.harness import BROKEN, judge_facts, status
 
-WHERE = {
+WHERE: dict[str, dict] = {
     "imex": {"instance_type": "p6e-gb200.36xlarge"},
     "hugepages": {"expected": {"hugepages_2m": 1}},
     "sysctl": {"expected": {"sysctl": {"a": "1"}}},

@@ -6,7 +6,8 @@ from tests.harness import BROKEN
 
 from .table import FAIL, FIX_CONFIG, INFO, PASS, UNKNOWN, judging, row, table
 
-TWO = {"nodes": 2, "per_node": [{"node": 0, "cpus": [0], "size_mib": 9}, {"node": 1, "cpus": [1], "size_mib": 9}]}
+EACH = [{"node": 0, "cpus": [0], "size_mib": 9}, {"node": 1, "cpus": [1], "size_mib": 9}]
+TWO = {"nodes": 2, "per_node": EACH}
 OFF = {"error": "No NUMA available on this system"}
 judge = partial(judging, "numa_nodes")
 
@@ -19,13 +20,13 @@ test_numa_nodes = table(
     row("lscpu stands in for numactl", judge({"numactl": BROKEN, "cpuinfo": {"numa_nodes": 1}}), FAIL),
     row("lscpu stands in for numactl", judge({"numactl": BROKEN, "cpuinfo": {"cpus": 4}}), UNKNOWN),
     row("nodes without CPUs do not count",
-        judge({"numactl": {"nodes": 3, "per_node": [*TWO["per_node"], {"node": 2, "cpus": [], "size_mib": 188416}]}}),
+        judge({"numactl": {"nodes": 3, "per_node": [*EACH, {"node": 2, "cpus": [], "size_mib": 188416}]}}),
         PASS),
     row("node without memory",
-        judge({"numactl": {"nodes": 2, "per_node": [TWO["per_node"][0], {"node": 1, "cpus": [1], "size_mib": 0}]}}),
+        judge({"numactl": {"nodes": 2, "per_node": [EACH[0], {"node": 1, "cpus": [1], "size_mib": 0}]}}),
         FAIL, device={"name": "node 1"}),
     row("unknown and skip", judge({"numactl": TWO}, "g6.48xlarge"), INFO),
     *(row("a list of nodes that is cut or without CPUs leaves the count",
         judge({"numactl": {"nodes": 2, "per_node": per_node}}), PASS, measured=2)
-        for per_node in [TWO["per_node"][:1], [{"node": 0}, {"node": 1}]]),
+        for per_node in [EACH[:1], [{"node": 0}, {"node": 1}]]),
 )  # fmt: skip

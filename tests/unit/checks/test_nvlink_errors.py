@@ -47,7 +47,7 @@ test_nvlink_errors = table(
     *(row("healthy", judge(counters), PASS, message="no NVLink errors on 8 GPUs")
         for counters in [BLACKWELL, HOPPER, {"Replay Errors": 0, "Recovery Errors": 0, "CRC Errors": 0}]),
     *(row("counters", judge(counters, **changed), wanted, index=4)
-        for counters, changed, wanted in [
+        for counters, changed, wanted in (
             (BLACKWELL, {"link_recovery_failed_events": 1}, FAIL),
             (BLACKWELL, {"link_recovery_successful_events": 1, "total_link_recovery_events": 1}, WARN),
             (BLACKWELL, {"rx_errors": 50}, WARN),
@@ -59,12 +59,12 @@ test_nvlink_errors = table(
             (HOPPER, {"crc_errors": 12}, WARN),
             (HOPPER, {"crc_errors": "ERR!"}, UNKNOWN),
             (HOPPER, {"recovery_errors": "ERR!"}, UNKNOWN),
-        ]),
+        )),
     *(row("counters", judge(counters, **changed), wanted)
-        for counters, changed, wanted in [
+        for counters, changed, wanted in (
             (BLACKWELL, {"effective_ber": 1e-6}, PASS),
             (BLACKWELL, {"fec_errors_0": 10**15, "raw_errors": 10**9}, PASS),
-        ]),
+        )),
     row("name as printed", judge({"Link recovery failed events": 0}, **{"Link recovery failed events": 1}), FAIL),
     row("no GPU and no NVLink", judging("nvlink_errors", gpus.nvlink(count=0)), UNKNOWN),
     row("no GPU and no NVLink", judging("nvlink_errors", gpus.nvlink(), "g5.48xlarge"), SKIP),

@@ -27,12 +27,12 @@ test_nvlink_links = table(
             ("p6-b300.48xlarge", 18, 50.0 * 1.0625), ("none", 4, 14.062),
         ]),
     *(row("a link down fails", judge(change(3, **values)), FAIL, index=3, expected=18, remedy=Remedy.REBOOT)
-        for values in [
+        for values in (
             {"links": 17, "inactive": 1, "link_speeds": [26.562] * 17},
             {"links": 18, "inactive": 1},
             {"links": 17, "inactive": 0, "link_speeds": [26.562] * 17},
             {"links": 0, "inactive": 0, "link_speeds": [], "speed_gb_s": None},
-        ]),
+        )),
     # NVLink 5, one GPU after Xid 149: its links are all down, its peers' are up.
     *(row("one dark GPU is told once and is no matter of the fabric manager",
         judge(changed(change(3, links=0, inactive=0, link_speeds=[], speed_gb_s=None, message=dark),
@@ -46,7 +46,7 @@ test_nvlink_links = table(
         index=2),
     row("without a type uneven links warn", judge(gpus.nvlink(links=0), "none"), SKIP),
     *(row("unreadable is unknown", judge(change(0, **values)), UNKNOWN, index=0)
-        for values in [{"links": "ERR!"}, {"links": None}, {"inactive": "ERR!"}, {"link_speeds": ["ERR!"]}]),
+        for values in ({"links": "ERR!"}, {"links": None}, {"inactive": "ERR!"}, {"link_speeds": ["ERR!"]})),
     row("messages of the tool", judge(changed(gpus.nvlink(), {"nvlink.errors": ["NVML: Driver Not Loaded"]})), UNKNOWN),
     row("messages of the tool", judge(changed(gpus.nvlink(), {"nvlink.errors": ["nvlink-errors.txt: empty output"]})),
         PASS),
@@ -105,10 +105,9 @@ def test_gpu_without_status_is_unknown():
 
 
 def test_only_counters_collected():
-    facts = {"nvlink": {"gpus": [{"index": 0, "errors": {}}], "errors": []}}
-    assert status(judge(facts)) is SKIP
-    facts["nvlink"]["errors"] = ["nvlink-status.txt: empty output"]
-    assert status(judge(facts)) is UNKNOWN
+    for errors, wanted in (([], SKIP), (["nvlink-status.txt: empty output"], UNKNOWN)):
+        facts = {"nvlink": {"gpus": [{"index": 0, "errors": {}}], "errors": errors}}
+        assert status(judge(facts)) is wanted
 
 
 def test_an_output_cut_off_within_a_gpu_is_unknown_and_no_lost_link():

@@ -27,13 +27,13 @@ test_pci_devices = table(
     row("healthy fixtures", judging("pci_devices", {"lspci": read("lspci", "lspci/p4d-plain.txt")}, "p4d.24xlarge"),
         PASS),
     *(row("one thing wrong", judged(**changes), wanted, alone=True, remedy=remedy)
-        for changes, wanted, remedy in [
+        for changes, wanted, remedy in (
             ({"nvidia_gpus": 7}, "FAIL", REBOOT), ({"nvidia_gpus": 9}, "FAIL", FIX_CONFIG),
             ({"efa": 31}, "FAIL", REPLACE), ({"efa": 30}, "FAIL", REPLACE), ({"efa": 29}, "FAIL", FIX_CONFIG),
             ({"efa": 8}, "FAIL", FIX_CONFIG), ({"efa": 0}, "FAIL", FIX_CONFIG),
             ({"nvidia_bridges": 3}, "FAIL", REPLACE), ({"nvidia_bridges": 0}, "WARN", INVESTIGATE),
             ({"nvidia_gpus": None}, "UNKNOWN", INVESTIGATE),
-        ]),
+        )),
     row("fallen off the bus on any type", judging("pci_devices", {"lspci": read("lspci", "lspci/g5-n.txt")}, "none"),
         FAIL, device={"pci": "0000:00:1c.0"}, remedy=REBOOT),
     row("Blackwell switches are not counted", judged("p6-b200.48xlarge", efa=8, nvidia_bridges=0), PASS),

@@ -19,13 +19,13 @@ NA = {"corrected": None, "uncorrected": None, "pending": None, "failure": None, 
 test_row_remap = table(
     row("none", [judge(), judge("none")], PASS, count=1),
     *(row("faults", judge(**remap), FAIL, index=4, remedy=remedy)
-        for remap, remedy in [
+        for remap, remedy in (
             ({"failure": True}, REPLACE), ({"failure": True, "pending": True}, REPLACE), ({"pending": True}, RESET_GPU),
             ({"uncorrected": 512}, REPLACE), ({"pending": True, "uncorrected": 600}, REPLACE),
-        ]),
+        )),
     row("rows remapped are information", judge(uncorrected=3), INFO, measured=3).also(PASS, count=1),
     *(row("unreadable is unknown", judge(**remap), UNKNOWN, index=4)
-        for remap in [{"failure": "ERR!"}, {"pending": None}, {"uncorrected": "[Unknown Error]"}]),
+        for remap in ({"failure": "ERR!"}, {"pending": None}, {"uncorrected": "[Unknown Error]"})),
     row("one GPU without is unknown", judging("row_remap", gpus.one(4, "remap", None)), UNKNOWN, index=4),
     row("one GPU without is unknown", judging("row_remap", gpus.one(4, "remap", "GPU is lost")), UNKNOWN),
     row("GPUs that retire pages instead",

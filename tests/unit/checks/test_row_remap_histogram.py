@@ -18,7 +18,7 @@ test_row_remap_histogram = table(
     row("bank without spares warns", judge(max=2558, none=2), WARN, index=1, measured=2, remedy=REPLACE),
     row("low bank is information", judge(max=2559, low=1), INFO, measured=1),
     *(row("unreadable is unknown", judge(**banks), UNKNOWN, index=1)
-        for banks in [{"none": "ERR!"}, {"max": None}, {"max": 0}]),
+        for banks in ({"none": "ERR!"}, {"max": None}, {"max": 0})),
 )  # fmt: skip
 
 

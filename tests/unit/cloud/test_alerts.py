@@ -1,10 +1,8 @@
 """What people are told of a run: the roots, as its report shows them."""
 
-from types import SimpleNamespace
-
 from flightline.cloud.alerts import alerts_of
 from flightline.fleet.causes import annotate
-from flightline.fleet.result import NodeRow
+from flightline.fleet.result import NodeRow, Report, RunInfo
 from flightline_node.model import Status, Verdict
 
 
@@ -21,6 +19,6 @@ def test_what_a_lost_gpu_explains_is_told_with_it_and_not_one_by_one():
         finding("disk_space", "/ is full"),
     ]
     annotate(row.troubles)
-    report = SimpleNamespace(run=SimpleNamespace(started_at="", finished_at=""), rows=[row], fleet=[])
+    report = Report(RunInfo("R1", "", "", "quick", ""), Verdict.NO_GO, [], [row], [], [], [])
     told = {alert.check: alert.message for alert in alerts_of(report)}
     assert told == {"gpu_lost": "nvidia-smi: a GPU is lost (+1 finding)", "disk_space": "/ is full"}

@@ -18,7 +18,7 @@ LATER = "2026-11-22T10:00:00+00:00"
 @pytest.fixture(params=["sqlite", "aws"])
 def store(request, tmp_path):
     if request.param == "sqlite":
-        made = SqliteStore(tmp_path / "runs.sqlite")
+        made: SqliteStore | AwsStore = SqliteStore(tmp_path / "runs.sqlite")
     else:
         aws = request.getfixturevalue("aws")
         made = AwsStore(aws.table(), aws.bucket())

@@ -223,7 +223,7 @@ def test_judge_reports_a_process_on_a_gpu_and_fails_it_only_where_the_node_was_t
         "</process_name><used_memory>9 MiB</used_memory></process_info></processes></gpu></nvidia_smi_log>"
     )
     base = ("judge", tmp_path, "--instance-type", "none", "--check", "gpu_processes", "--json")
-    seen = {}
+    seen: dict[object, list[str]] = {}
     for level in ((), ("--level", "standard")):
         seen[level] = [item["status"] for item in json.loads(call(*base, *level)[1])["findings"]]
     active = next(name for name, probe in BY_ID.items() if probe.level == "standard")

@@ -7,14 +7,15 @@ from click.testing import CliRunner
 
 from flightline.cli import cli
 from flightline.commands import fabric
-from flightline.fabric.settings import ENVIRONMENT, EVERY, program_of
+from flightline.fabric.settings import ENVIRONMENT, EVERY, program_of, wanted_of
+from flightline.run import inventory
 from flightline_node.model import SettingsError
 
 
 @pytest.fixture
 def asked(monkeypatch):
     def of(given, *argv):
-        monkeypatch.setattr(fabric.inventories, "hosts", lambda *_: {"a": {"flightline_fabric": given}, "b": {}})
+        monkeypatch.setattr(inventory, "hosts", lambda *_: {"a": {"flightline_fabric": given}, "b": {}})
         with fabric.command.make_context("fabric", ["-i", "hosts.yml", *argv]) as ctx:
             params = {name: value for name, value in ctx.params.items() if name not in ("inventory", "hostfile")}
             return fabric._asked(ctx, ctx.params["inventory"], params)
@@ -65,7 +66,7 @@ def test_the_inventory_says_how_and_the_command_line_is_above_it(asked):
     ("instance_type", "largest"), [("none", "8G"), ("p5.48xlarge", "8G"), ("p6-b300.48xlarge", "16G")]
 )
 def test_the_default_goes_to_the_size_that_fills_the_links_of_the_type(instance_type, largest):
-    program = fabric.wanted_of({"instance_type": instance_type}).asked.program
+    program = wanted_of({"instance_type": instance_type}).asked.program
     assert program[program.index("-b") + 1] == "8" and program[program.index("-e") + 1] == largest
 
 

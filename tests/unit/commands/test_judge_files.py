@@ -15,6 +15,7 @@ import subprocess
 import tarfile
 import threading
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -83,7 +84,8 @@ def test_a_bundle_of_known_files_is_read_and_go(judged, bundle):
     ["kernel.log.gz", "kernel.log.xz", "kernel.log.bz2", "Kernel.log", "KERNEL.LOG.GZ", "host1/kernel.log"],
 )
 def test_a_packed_file_another_case_and_one_folder_are_read(judged, bundle, name):
-    pack = {"gz": gzip.compress, "xz": lzma.compress, "bz2": bz2.compress}.get(name.rpartition(".")[2].lower(), bytes)
+    packers: dict[str, Callable[[bytes], bytes]] = {"gz": gzip.compress, "xz": lzma.compress, "bz2": bz2.compress}
+    pack = packers.get(name.rpartition(".")[2].lower(), bytes)
     (bundle / name).parent.mkdir(exist_ok=True)
     (bundle / name).write_bytes(pack(LOST))
     answer = judged(bundle)

@@ -11,6 +11,7 @@ from flightline.cli import cli
 from flightline.commands import preflight as command
 from flightline.fleet import lookup, waiver_list
 from flightline.fleet.judgement import judge_run
+from flightline.run.preflight import CannotRunError
 from flightline.store.rows import absent_record, unreachable_record
 from flightline.store.sqlite import ExpectedHost, SqliteStore
 from flightline_node.judge.checks import CHECKS
@@ -121,7 +122,7 @@ def test_only_the_failed_are_judged_again(store, monkeypatch):
 
     def run(request, *_):
         asked.append((request.inventory, Path(request.limit.removeprefix("@")).read_text()))
-        raise command.CannotRunError("enough")
+        raise CannotRunError("enough")
 
     monkeypatch.setattr(command, "run", run)
     status, _, _ = call("preflight", "--only-failed-of", "20261121T030000Z-aaaaaa", "-i", "made", "--store", store)

@@ -147,9 +147,7 @@ def test_a_healthy_node_costs_few_file_operations(tmp_path, monkeypatch):
     done = []
     for name in ("open", "mkdir", "symlink", "rename"):
         real = getattr(os, name)
-        monkeypatch.setattr(
-            fleet.os, name, lambda *given, real=real, **more: done.append(given) or real(*given, **more)
-        )
+        monkeypatch.setattr(os, name, lambda *given, real=real, **more: done.append(given) or real(*given, **more))
     prepare(hosts(tmp_path, 11))
     assert 0 < len(done) / 10 < 40
     done.clear()

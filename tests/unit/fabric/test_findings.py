@@ -8,6 +8,7 @@ from flightline.fabric.logs import LogResult
 from flightline.fabric.settings import wanted_of
 from flightline.fleet.judgement import judge_run
 from flightline.fleet.together import FABRIC_HOST
+from flightline.run import inventory
 from flightline.run.launchers.ansible import AnsibleLauncher
 from flightline.store.sqlite import ExpectedHost, Run, SqliteStore
 from flightline_node.model import SettingsError, Status, Verdict
@@ -87,13 +88,13 @@ def staged(tmp_path, level="deep", **rest):
     ],
 )
 def test_where_it_does_not_apply_it_is_a_skip_with_its_reason(tmp_path, monkeypatch, hostvars, why):
-    monkeypatch.setattr(stages.inventory, "hosts", lambda *_: {"a": hostvars, "b": hostvars})
+    monkeypatch.setattr(inventory, "hosts", lambda *_: {"a": hostvars, "b": hostvars})
     kept = staged(tmp_path)
     assert {one["status"] for one in kept["findings"]} == {"SKIP"} and why in kept["findings"][0]["message"]
 
 
 def test_other_levels_have_no_such_test_and_chosen_checks_are_not_joined_by_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(stages.inventory, "hosts", lambda *_: {name: {"instance_type": "p5.48xlarge"} for name in "ab"})
+    monkeypatch.setattr(inventory, "hosts", lambda *_: {name: {"instance_type": "p5.48xlarge"} for name in "ab"})
     assert staged(tmp_path, "standard") is None
     assert "only some checks" in staged(tmp_path, chosen=True)["findings"][0]["message"]
 
@@ -102,7 +103,7 @@ def test_an_inventory_that_cannot_be_read_any_more_is_unknown(tmp_path, monkeypa
     def gone(*_):
         raise SettingsError("inventory gone")
 
-    monkeypatch.setattr(stages.inventory, "hosts", gone)
+    monkeypatch.setattr(inventory, "hosts", gone)
     assert {one["status"] for one in staged(tmp_path)["findings"]} == {"UNKNOWN"}
 
 

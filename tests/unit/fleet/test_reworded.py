@@ -127,8 +127,8 @@ def test_no_sentence_of_the_documentation_decides_anything(as_it_is, monkeypatch
     for name, check in registry.CHECKS.items():
         assert isinstance(check, Check)
         monkeypatch.setitem(registry.CHECKS, name, other(check))
-    for name, check in checks.FLEET_CHECKS.items():
-        monkeypatch.setitem(checks.FLEET_CHECKS, name, other(check))
+    for name, fleet_check in checks.FLEET_CHECKS.items():
+        monkeypatch.setitem(checks.FLEET_CHECKS, name, other(fleet_check))
     table = tuple(other(cause) for cause in cause_table.CAUSES)
     monkeypatch.setattr(causes, "CAUSES", table)
     for remedy in Remedy:

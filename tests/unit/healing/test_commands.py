@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 from datetime import datetime, timezone
 
 import click
@@ -185,7 +186,7 @@ def test_a_service_goes_on_when_a_round_cannot_be_taken(monkeypatch):
             raise KeyboardInterrupt
 
     monkeypatch.setattr(act, "advise", advise)
-    monkeypatch.setattr(remediate.time, "sleep", sleep)
+    monkeypatch.setattr(time, "sleep", sleep)
     done = CliRunner().invoke(cli, ["remediate", "--every", "30"])
     assert slept == [30.0, 30.0, 30.0]
     assert "no run yet; next round in 30 s" in done.output and "ThrottlingException" in done.output

@@ -64,8 +64,8 @@ def test_a_job_is_signalled_first_however_late_and_has_its_time_then():
     site, job = SitePolicy(requeue_after_min=30, signal_min=10), RunningJob("77")
     assert at(45, job, site=site).do is Do.SIGNAL, "the remediator did not run when it was due"
     told = Moment(later(T0, 45 * 60), H.NOTED, "test", about=incidents.SIGNALLED)
-    told = advance(through(incident(), H.QUARANTINED), told)
-    assert [at(minute, job, site=site, one=told).do for minute in (54.9, 55)] == [Do.WAIT, Do.REQUEUE]
+    one = advance(through(incident(), H.QUARANTINED), told)
+    assert [at(minute, job, site=site, one=one).do for minute in (54.9, 55)] == [Do.WAIT, Do.REQUEUE]
 
 
 def test_the_plan_shows_what_a_job_is_before_anything_is_done_to_it():

@@ -52,7 +52,7 @@ def cluster(tmp_path):
             if any(t["key"] == PROOF_TAINT for t in one["spec"].get("taints", []))
         ]
 
-    made.tainted = tainted
+    made.tainted = tainted  # type: ignore[attr-defined]  # tests ask it of the function
     return made
 
 

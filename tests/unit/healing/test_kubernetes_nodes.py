@@ -62,7 +62,7 @@ def test_a_marker_is_set_on_the_node(place):
     nodes = KubernetesNodes(("kubernetes",))
     nodes.mark("gpu-1", 3, "flightline: xid GPU 3", [{"check": "xid", "status": "FAIL", "remedy": "REBOOT"}])
     marker = nodes.facts(["gpu-1"], 3)["gpu-1"].marker
-    assert from_marker("gpu-1", "p5", marker).host == "gpu-1"
+    assert marker and from_marker("gpu-1", "p5", marker).host == "gpu-1"
     with pytest.raises(EdgeError, match="the marker was not set"):
         nodes.mark("gpu-2", 3, "flightline: xid")
 

@@ -16,6 +16,12 @@ from tests.unit.healing.made import T0, H, attempted, fleet, incident, proven, s
 VERIFYING = (H.QUARANTINED, H.DRAINED, H.REPAIRED)
 
 
+def claimed(*given):
+    found = from_claim(*given)
+    assert found
+    return found
+
+
 def seen(*troubles, host="n1", at=T0, level="quick", good=(), **more):
     return Sighting(host, f"i-{host}", "p5", at, f"run at {at}", level, troubles, good=frozenset(good), **more)
 
@@ -157,7 +163,7 @@ def test_a_person_returned_a_quarantined_node_and_its_old_marker_took_it_out_aga
 
 def test_a_drain_of_ours_whose_finding_nobody_knows_is_judged_before_anything_is_done():
     place = SchedulerView(True, CLAIM, since=later(T0, 5))
-    (one,) = absorb([from_claim("n1", "i-n1", "p5", place, T0)], [], T0)
+    (one,) = absorb([claimed("n1", "i-n1", "p5", place, T0)], [], T0)
     assert (one.state, one.level, one.troubles[0].reason, one.opened_at) == (
         NodeState.QUARANTINED,
         "quick",
@@ -172,7 +178,7 @@ def test_a_drain_of_ours_whose_finding_nobody_knows_is_judged_before_anything_is
     assert step.do is Do.ADOPT, "no-go: its own health check must not end it now"
     (step,) = steps(one, places={"n1": SchedulerView(True, reason_of(one))})
     assert step.do is Do.HOLD
-    assert absorb([from_claim("n1", "i-n1", "p5", place, T0)], [one], later(T0, 99)) == [one]
+    assert absorb([claimed("n1", "i-n1", "p5", place, T0)], [one], later(T0, 99)) == [one]
 
 
 @pytest.mark.parametrize("reason", ["ada: disk", "", "flightline: keep out"])
@@ -183,7 +189,7 @@ def test_what_is_not_ours_opens_nothing(reason):
 @pytest.mark.parametrize("mark", ["held", "told"])
 def test_a_suspect_is_an_incident_in_service_that_counts_for_the_breaker(mark):
     suspect = SchedulerView(mark=f"{CLAIM} {mark}")
-    (one,) = absorb([from_claim("n1", "i-n1", "p5", suspect, T0)], [], T0)
+    (one,) = absorb([claimed("n1", "i-n1", "p5", suspect, T0)], [], T0)
     assert (str(one.state), suspect.ours, suspect.foreign) == ("in service", False, "")
     assert from_claim("n1", "i-n1", "p5", SchedulerView(mark=f"{CLAIM} going"), T0) is None
 
@@ -193,18 +199,18 @@ BACK = replace(LOST, silent=False)
 
 
 def lost(host="n1"):
-    (one,) = absorb([from_claim(host, f"i-{host}", "p5", LOST, later(T0, 9))], [], later(T0, 9))
+    (one,) = absorb([claimed(host, f"i-{host}", "p5", LOST, later(T0, 9))], [], later(T0, 9))
     return one
 
 
 def test_a_lost_host_is_an_incident_without_a_preflight_and_is_seen_once():
     one = lost()
     assert (one.state, one.troubles[0].reason, one.opened_at) == (NodeState.QUARANTINED, "host_lost", T0)
-    assert absorb([from_claim("n1", "i-n1", "p5", LOST, later(T0, 60))], [one], later(T0, 60)) == [one]
+    assert absorb([claimed("n1", "i-n1", "p5", LOST, later(T0, 60))], [one], later(T0, 60)) == [one]
     known = replace(
         incident(), troubles=(trouble("INVESTIGATE", check="reachable", serial=""),), opened_at=later(T0, 50)
     )
-    (both,) = absorb([from_claim("n1", "i-n1", "p5", LOST, later(T0, 60))], [known], later(T0, 60))
+    (both,) = absorb([claimed("n1", "i-n1", "p5", LOST, later(T0, 60))], [known], later(T0, 60))
     assert both.state is NodeState.QUARANTINED and [item.reason for item in both.troubles] == ["", "host_lost"]
 
 

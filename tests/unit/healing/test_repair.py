@@ -30,7 +30,7 @@ def node(tmp_path):
             subprocess.run([*REPAIR, json.dumps(step)], capture_output=True, text=True, check=True, timeout=60).stdout
         )
 
-    ask.root, ask.ran = root, tmp_path / "ran"
+    ask.root, ask.ran = root, tmp_path / "ran"  # type: ignore[attr-defined]  # tests ask it of the function
     return ask
 
 
@@ -126,7 +126,7 @@ def test_a_pause_is_a_persons_and_keeps_the_programs_of_the_node_still(node):
     assert "paused by ada" in marking.paused(directory)
     asked = []
 
-    def drain(reason, run):
+    def drain(reason, run, again):
         asked.append(reason)
         return slurm.DrainResult(slurm.DRAINED, reason)
 

@@ -34,7 +34,7 @@ def cluster(tmp_path):
             program(tmp_path / name, body)
         return SlurmScheduler(str(tmp_path), timeout_s)
 
-    made.asked = tmp_path / "asked"
+    made.asked = tmp_path / "asked"  # type: ignore[attr-defined]  # tests ask it of the function
     return made
 
 

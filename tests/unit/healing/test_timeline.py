@@ -81,12 +81,12 @@ def test_what_an_operators_graphs_show():
         for n in range(1, 101)
     ]
     held = through(incident("n101"), H.QUARANTINED, H.HELD)
-    made = {(name, rank): (value, unit) for name, value, unit, rank in numbers([*over, held, incident("n102")])}
-    assert made["OpenIncidents", ""] == (2.0, "Count") and made["HeldNodes", ""] == (1.0, "Count")
-    assert made["DrainPrecision", ""] == (pytest.approx(100 / 101), "Percent"), "verified without a step: sound"
-    assert made["TimeToDetect", "p99"] == (pytest.approx(9.9), "Seconds")
-    assert made["TimeToReturn", "p50"] == (pytest.approx(50), "Seconds")
-    assert made["TimeToQuarantine", "p90"] == (0.0, "Seconds")
+    made = {(name, rank): [value, unit] for name, value, unit, rank in numbers([*over, held, incident("n102")])}
+    assert made["OpenIncidents", ""] == [2.0, "Count"] and made["HeldNodes", ""] == [1.0, "Count"]
+    assert made["DrainPrecision", ""] == [pytest.approx(100 / 101), "Percent"], "verified without a step: sound"
+    assert made["TimeToDetect", "p99"] == [pytest.approx(9.9), "Seconds"]
+    assert made["TimeToReturn", "p50"] == [pytest.approx(50), "Seconds"]
+    assert made["TimeToQuarantine", "p90"] == [0.0, "Seconds"]
     assert "DrainPrecision" not in {name for name, *_ in numbers([incident()])}
     assert [one.phase for one in took([incident()])] == [], "of incidents of before nobody knows when they were known"
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tarfile
 import urllib.error
+from email.message import Message
 
 import pytest
 
@@ -68,7 +69,7 @@ def test_a_mirror_with_trouble_is_asked_again_and_its_no_is_taken(monkeypatch, a
         seen.append(request.full_url)
         answer = answers[len(seen) - 1]
         if isinstance(answer, int):
-            raise urllib.error.HTTPError(request.full_url, answer, "", {}, None)
+            raise urllib.error.HTTPError(request.full_url, answer, "", Message(), None)
         if isinstance(answer, OSError):
             raise answer
         return answer
@@ -119,7 +120,7 @@ def test_the_time_source_answers_a_client_with_its_own_stamp():
 
 
 def test_a_tarball_is_the_same_bytes_each_time_and_keeps_execute_bits():
-    members = {"b/run.sh": mirror.Executable("#!/bin/sh\n"), "a.txt": "text"}
+    members: dict[str, mirror.Content] = {"b/run.sh": mirror.Executable("#!/bin/sh\n"), "a.txt": "text"}
     one = mirror.tarball(members)
     assert hashlib.sha256(one).digest() == hashlib.sha256(mirror.tarball(dict(reversed(members.items())))).digest()
     with tarfile.open(fileobj=io.BytesIO(one)) as archive:

@@ -272,7 +272,7 @@ def test_a_file_that_differs_shows_its_lines_and_no_key():
 
 
 def test_many_commands_are_asked_in_portions():
-    keys = [("echo %s", "x" * 9000) for _ in range(7)]
+    keys: list[tuple[str, ...]] = [("echo %s", "x" * 9000) for _ in range(7)]
     portions = ask._portions(keys)
     assert [key for portion in portions for key in portion] == keys
     assert all(sum(len(ask._line(key)) for key in portion) <= ask.MOST_CHARACTERS for portion in portions)

@@ -57,15 +57,15 @@ MUTATED = [
 
 def host(answers):
     """Answers by how a command begins; nothing where nothing is given."""
-    asked = ask.Asked(None)
     known = {**WHOLE, **answers}
 
-    def answer(command, *arguments):
-        line = ask._line((command, *arguments))
-        return ask.Answer(0, next((text for start, text in reversed(known.items()) if line.startswith(start)), ""), "")
+    class Answering(ask.Asked):
+        def answer(self, command, *arguments):
+            line = ask._line((command, *arguments))
+            said = next((text for start, text in reversed(known.items()) if line.startswith(start)), "")
+            return ask.Answer(0, said, "")
 
-    asked.answer = answer
-    return asked
+    return Answering(None)
 
 
 def look(test, answers):

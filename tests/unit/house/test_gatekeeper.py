@@ -27,14 +27,14 @@ def changed(check, part):
     if part in ("title", "what", "why", "remedy", "out_of_service", "source"):
         return replace(check, **{part: " "})
     if part.startswith("threshold"):
-        lacking = {
+        lacking: dict[str, dict] = {
             "threshold source": {"source": ""},
             "threshold unit": {"unit": ""},
             "threshold what": {"what": " "},
             "threshold bounds": {"minimum": 1e18},
-        }[part]
-        return replace(check, thresholds=(replace(check.thresholds[0], **lacking), *check.thresholds[1:]))
-    fields = {
+        }
+        return replace(check, thresholds=(replace(check.thresholds[0], **lacking[part]), *check.thresholds[1:]))
+    fields: dict[str, dict] = {
         "how it judges": {"evaluate": lambda context: []},
         "tags": {"tags": ()},
         "level": {"level": "sometimes"},
@@ -49,7 +49,7 @@ def without(found, part, check_id):
         return replace(found, registered={**found.registered, check_id: lacking})
     others = {name: one for name, one in found.registered.items() if name != check_id}
     files = {name: lines for name, lines in found.check_files.items() if name != check_id}
-    fields = {
+    fields: dict[str, dict] = {
         "registration": {"registered": others},
         "file": {"check_files": files},
         "short file": {"check_files": {**files, check_id: 10 * MAX_LINES}},

@@ -18,6 +18,7 @@ SIZES = (*(8 << shift for shift in range(0, 34, 3)), 128 << 20, GIB, 4 * GIB, 8 
 def floors(name, nodes, collective, size):
     """The two figures; None for one rank, which has nobody to send to."""
     expected = resolve(name)
+    assert expected.gpu_count
     found = floor(expected, RankGroup(nodes, expected.gpu_count), collective, size)
     return (found.fail_below, found.warn_below) if found and nodes * expected.gpu_count > 1 else None
 

@@ -13,7 +13,7 @@ from .test_floors import NODES, TYPES
 
 
 def most(name, nodes, collective="all_reduce", gpus=None):
-    found = ceiling(resolve(name), RankGroup(nodes, gpus or resolve(name).gpu_count), collective)
+    found = ceiling(resolve(name), RankGroup(nodes, gpus or resolve(name).gpu_count or 0), collective)
     return (found.warn_above, found.fail_above) if found else (math.inf, math.inf)
 
 

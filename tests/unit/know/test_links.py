@@ -66,6 +66,7 @@ def test_no_type_of_other_makers_is_given_a_gpus_links():
 @pytest.mark.parametrize("name", NVIDIA)
 def test_every_type_node_count_collective_and_size_has_a_floor(name):
     expected = resolve(name)
+    assert expected.gpu_count
     for collective in COLLECTIVES:
         for nodes in NODES:
             group = RankGroup(nodes, expected.gpu_count)
@@ -73,13 +74,14 @@ def test_every_type_node_count_collective_and_size_has_a_floor(name):
                 continue
             floors = [floor(expected, group, collective, size) for size in SIZES]
             assert all(found and 0 < found.fail_below <= found.warn_below for found in floors), (collective, nodes)
-            most = nccl.ceiling(name, nodes, collective)
+            most = nccl.ceiling(name, nodes, collective) or 0.0
             assert floors[-1].fail_below < most
 
 
 @pytest.mark.parametrize("name", NVIDIA)
 def test_a_part_of_the_gpus_has_a_lower_floor(name):
     expected = resolve(name)
+    assert expected.gpu_count
     for ranks, hosts in ((2, 1), (2, 2), (3, 2)):
         if ranks / hosts < expected.gpu_count:
             group = group_of(ranks, hosts, expected.gpu_count)
@@ -89,7 +91,7 @@ def test_a_part_of_the_gpus_has_a_lower_floor(name):
 @pytest.mark.parametrize(("name", "nodes", "collective", "size", "busbw"), HEALTHY)
 def test_what_good_nodes_gave_is_above_the_floor(name, nodes, collective, size, busbw):
     expected = resolve(name)
-    assert busbw >= floor(expected, RankGroup(nodes, expected.gpu_count), collective, size).fail_below
+    assert busbw >= floor(expected, RankGroup(nodes, expected.gpu_count or 0), collective, size).fail_below
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def test_a_threshold_nothing_can_reach_is_refused(change, said):
 
 @pytest.mark.parametrize("collective", ["all_reduce", "all_gather", "reduce_scatter", "alltoall"])
 def test_a_table_that_asks_for_more_than_the_links_carry_does_not_load(monkeypatch, collective):
-    most = nccl.ceiling("p5.48xlarge", 1, collective)
+    most = nccl.ceiling("p5.48xlarge", 1, collective) or 0.0
     for ask, loads in ((most - 1, True), (most + 1, False)):
         monkeypatch.setattr(nccl, "NCCL_GATES", f"p5.48xlarge|1|{collective}|8GiB|{ask:g}|100|made up")
         nccl.gates.cache_clear()

@@ -58,7 +58,7 @@ def test_one_row_is_all_that_stack_roles_and_judgement_need(table):
         "103", True, True, False,
     )  # fmt: skip
     facts = instance_types.facts(NEW)
-    assert (facts.efa_count, facts.capacities, facts.fsx_efa) == (8, {"reservation"}, True)
+    assert (facts.efa_count, facts.capacities, facts.fsx_efa) == (8, frozenset({"reservation"}), True)
     assert [item.card for item in efa.interfaces(NEW, efa=True)] == list(range(9))
 
 

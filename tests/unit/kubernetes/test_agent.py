@@ -5,6 +5,7 @@ import json
 import threading
 import time
 from dataclasses import asdict
+from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
@@ -23,14 +24,17 @@ from flightline_node.watch.slurm import DrainResult
 GO, NO_GO, NOT_RUN = 0, 1, 2
 
 
-class MemoryNode:
+class MemoryNode(OwnNode):
     """As OwnNode, without a server. broken: what every request raises."""
 
     name = "gpu-07"
 
     def __init__(self):
         meta = {"name": self.name, "uid": "u-1", "resourceVersion": "7", "annotations": {}}
-        self.node = {"metadata": meta, "spec": {"taints": [{"key": names.STARTUP_TAINT, "effect": "NoSchedule"}]}}
+        self.node: dict = {
+            "metadata": meta,
+            "spec": {"taints": [{"key": names.STARTUP_TAINT, "effect": "NoSchedule"}]},
+        }
         self.told, self.doubts, self.broken = [], [], None
 
     def read(self):
@@ -222,7 +226,7 @@ class MemoryApi:
         self.lock, self.most = threading.Lock(), 0
         kind = {names.TYPE_LABEL: "p5.48xlarge", names.VERDICT_LABEL: "go"}
         stood = {names.STANDING: json.dumps(asdict(Standing("go", "quick", "R", marking.stamp(), "b")))}
-        self.nodes = {
+        self.nodes: dict[str, dict] = {
             f"n{number}": {
                 "metadata": {"name": f"n{number}", "uid": "u", "labels": dict(kind), "annotations": dict(stood), "resourceVersion": "1"},
                 "spec": {},
@@ -259,7 +263,7 @@ def test_the_same_fault_on_all_nodes_taints_the_budget(monkeypatch, count):
     claim = "flightline: xid GPU 3 by watch at quick for xid.79 run R"
 
     def node(name):
-        own = OwnNode(None, name, lambda: "2026-11-22T10:00:00Z")
+        own = OwnNode(api.ApiAccess("", Path()), name, lambda: "2026-11-22T10:00:00Z")
         word = Standing("no-go", "quick", "R", marking.stamp(), "b", claim)
         done[name] = drain.leave(own, word, Options(), False).state
 

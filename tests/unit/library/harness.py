@@ -7,7 +7,6 @@ that the module runs must stand in `commands`, and every one that stands there m
 """
 
 import hashlib
-import importlib.util
 import io
 import json
 import os
@@ -25,6 +24,7 @@ from ansible.module_utils import basic
 from ansible.module_utils.testing import patch_module_args
 
 from flightline_host.host import ProgramResult
+from tests.unit.made import loaded
 
 ROOT = Path(__file__).parents[3]
 HERE = Path(__file__).parent
@@ -134,11 +134,7 @@ def _answer(failed: bool, values: dict[str, Any]) -> None:
 
 def load(name: str) -> Any:
     """Import library/<name>.py as Ansible would on the node."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / "library" / f"{name}.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return loaded(name, ROOT / "library" / f"{name}.py")
 
 
 @cache

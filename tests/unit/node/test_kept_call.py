@@ -1,6 +1,5 @@
 """When the action plugin calls the kept library, and what it makes of the answer; the connection is a stand-in."""
 
-import importlib.util
 import json
 from contextlib import nullcontext
 from pathlib import Path
@@ -8,15 +7,14 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.unit.made import loaded
+
 PLUGIN = Path(__file__).parents[3] / "plugins/action/flightline_node.py"
 
 
 @pytest.fixture(scope="module")
 def plugin():
-    spec = importlib.util.spec_from_file_location("flightline_node_action", PLUGIN)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return loaded("flightline_node_action", PLUGIN)
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ def test_a_go_is_exit_status_0_with_record_and_log(settings, tmp_path, capsys):
     kept = json.loads(record.read_text())
     assert (kept["host"], kept["instance_id"], kept["verdict"]) == ("gpu-07", "i-0123456789abcdef0", "go")
     piece = logline.parse(log.read_text().splitlines()[0])
-    assert piece.run.startswith("boot-")
+    assert piece and piece.run.startswith("boot-")
     assert logline.join([piece])["host"] == "gpu-07"
     assert "gpu-07: go at level quick" in capsys.readouterr().out
 

@@ -2,6 +2,7 @@
 
 import mmap
 import time
+from datetime import datetime
 
 import pytest
 
@@ -57,9 +58,9 @@ def test_stamp_forms(head, form, stamp, uptime):
 
 @pytest.fixture
 def today(monkeypatch):
-    class Fixed(kernel_lines.datetime):
+    class Fixed(datetime):
         @classmethod
-        def now(cls):
+        def now(cls, tz=None):
             return cls(2027, 2, 1)
 
     monkeypatch.setattr(kernel_lines, "datetime", Fixed)

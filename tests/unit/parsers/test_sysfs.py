@@ -3,7 +3,7 @@
 import json
 import os
 
-from flightline_node.ask.readers import sysfs as read_sysfs
+from flightline_node.ask.sysfs import sysfs as read_sysfs
 from tests.unit.parsers.hosttools import parse, read
 
 

@@ -34,7 +34,7 @@ ON = {"host_memory_error": "g4dn.metal"}
 """Faults that TYPE cannot have."""
 HUNG = {"id": "nvidia-smi", "file": "nvidia-smi.xml", "argv": ["nvidia-smi", "-q", "-x"], "timed_out": True}
 DENIED = {"id": "kernel-log", "file": "kernel.log", "argv": ["journalctl", "-k"], "rc": 1}
-SILENT = {
+SILENT: dict[str, dict[str, Any]] = {
     "tool_hung": {**HUNG, "note": "no answer within 8 s"},
     "kernel_log_denied": {**DENIED, "note": "exit status 1"},
 }

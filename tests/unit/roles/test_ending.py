@@ -18,7 +18,7 @@ import pytest
 from flightline.cloud.functions.alert_router import boots
 from flightline_node.act import ending, notice
 from flightline_node.ask.metadata import LIFECYCLE, SPOT, MetadataSession
-from tests.imds import serving
+from tests.imds import MetadataStandIn, serving
 from tests.node_programs import NOTICE
 
 NODE = "i-0123456789abcdef0"
@@ -45,7 +45,7 @@ class Bed:
     """A node with a service and tools."""
 
     place: Path
-    service: object
+    service: MetadataStandIn
     said: list[str] = field(default_factory=list)
     now: float = 1_000.0
 
@@ -120,7 +120,8 @@ def test_an_idle_node_is_drained_and_let_go_at_once(bed):
     assert places == sorted(places)
     (done,) = asked(calls, WORD)
     key = done.split("s3://demo-results/")[1]
-    assert boots.KEY.fullmatch(key)[1] == NODE
+    named = boots.KEY.fullmatch(key)
+    assert named and named[1] == NODE
     word = json.loads((bed.place / "word.json").read_text())
     assert (word["schema"], word["instance_id"]) == (boots.ENDING, NODE)
     assert asked(bed.look(45), "aws ") == []

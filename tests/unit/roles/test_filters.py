@@ -1,20 +1,18 @@
 """The filters that the roles use: errors of the inventory are named, and what is rendered is what the agent gets."""
 
-import importlib.util
 from pathlib import Path
 
 import pytest
 from ansible.errors import AnsibleFilterError
+
+from tests.unit.made import loaded
 
 PATH = Path(__file__).parents[3] / "plugins" / "filter" / "flightline_software.py"
 
 
 @pytest.fixture(scope="module")
 def filters():
-    spec = importlib.util.spec_from_file_location("flightline_software", PATH)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.FilterModule().filters()
+    return loaded("flightline_software", PATH).FilterModule().filters()
 
 
 def test_software_of_a_type(filters):

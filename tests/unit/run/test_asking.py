@@ -10,6 +10,7 @@ from flightline.record.outputs import HostReply
 from flightline.run.asking import PreparedRun, ask
 from flightline.run.calls import Call
 from flightline.run.launchers import Launcher
+from flightline.run.live import RunObserver
 from flightline.run.play import Follow
 from flightline.store.replies import record_of
 from flightline.store.run_rows import RunRows
@@ -32,7 +33,7 @@ def answer(of, **rest):
     return {"record": made}
 
 
-class Watcher:
+class Watcher(RunObserver):
     def __init__(self):
         self.on_reply = []
 

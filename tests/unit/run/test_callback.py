@@ -1,6 +1,5 @@
 """What the callback makes of a result that did not come through the action plugin as it should."""
 
-import importlib.util
 import json
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,7 +8,7 @@ import pytest
 
 from flightline.record.intake import STAMP
 from flightline_node.model import Status
-from tests.unit.made import record
+from tests.unit.made import loaded, record
 
 PLUGIN = Path(__file__).parents[3] / "plugins/callback/flightline_store.py"
 TASK = SimpleNamespace(action="flightline_node")
@@ -18,9 +17,7 @@ TASK = SimpleNamespace(action="flightline_node")
 @pytest.fixture
 def keep():
     """Give the callback a module's result for gpu-01; returns what was put into the run's rows."""
-    spec = importlib.util.spec_from_file_location("flightline_store_callback", PLUGIN)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = loaded("flightline_store_callback", PLUGIN)
 
     def kept(answer):
         rows = []

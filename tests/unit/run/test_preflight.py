@@ -20,7 +20,7 @@ def said(tmp_path, monkeypatch):
     return path
 
 
-class Deaf:
+class Deaf(live.RunObserver):
     """A watcher whose terminal is gone."""
 
     def __init__(self, error):
@@ -49,7 +49,7 @@ def test_a_terminal_that_is_gone_does_not_end_the_run(said, error):
     assert watcher.on_reply == 1 and not follow.trouble, "and nobody is told again"
 
 
-class Told:
+class Told(live.RunObserver):
     """A watcher that writes down what it is told."""
 
     def __init__(self):
@@ -122,7 +122,7 @@ def test_a_hang_up_that_is_ignored_stays_ignored():
 
 
 def test_an_inventory_that_is_not_there_is_named_with_what_would_be_one(tmp_path):
-    said = why_not(Play(tmp_path, Follow(Told()), None, None), ["h1,h2", str(tmp_path), "host1"])
+    said = why_not(Play(tmp_path, Follow(Told()), background.Background(), None), ["h1,h2", str(tmp_path), "host1"])
     assert said.startswith("saw no inventory host1; wanted a file, a directory, or a list of hosts with a comma")
 
 

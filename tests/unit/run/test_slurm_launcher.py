@@ -17,7 +17,7 @@ from flightline.run.launchers import slurm
 from flightline.run.validation import HostVars
 from flightline_node import answer
 from flightline_node.inputs import defaults
-from flightline_node.tell.frames import FrameError, frames, join
+from flightline_node.tell.frames import MARK, FrameError, frames, join
 from tests.unit.made import program
 
 MANY = 1 << 20
@@ -125,7 +125,7 @@ def test_an_endless_answer_is_refused_while_it_comes(listening, told, monkeypatc
     monkeypatch.setattr(slurm, "most_bytes", lambda with_bundle: 1000)
     listening.take(f"0: {BEGUN} n1")
     for number in range(10):
-        listening.take(f"0: {slurm.MARK} {number} 99 abc {'A' * 800}")
+        listening.take(f"0: {MARK} {number} 99 abc {'A' * 800}")
     assert listening._tasks[0][1].lines == []
     listening.close("")
     assert "endless" in told[0].trouble and not told[0].lost

@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from flightline.store import archives
 from flightline.store.archives import unpacked
+from flightline_node.bounds import MAX_JUDGED_FILES
 from flightline_node.model import SettingsError
 
 TYPES = {"link": tarfile.SYMTYPE, "hard link": tarfile.LNKTYPE, "device": tarfile.CHRTYPE, "pipe": tarfile.FIFOTYPE}
@@ -61,7 +61,7 @@ def test_a_file_twice_is_refused(tmp_path):
 
 
 def test_more_members_than_a_bundle_has_are_refused(tmp_path):
-    refused(packed(tmp_path / "b.tar.gz", *((f"f{n}", b"") for n in range(archives.MAX_MEMBERS + 1))), "more than 2000")
+    refused(packed(tmp_path / "b.tar.gz", *((f"f{n}", b"") for n in range(MAX_JUDGED_FILES + 1))), "more than 2000")
 
 
 @pytest.mark.parametrize("headers", [False, True])

@@ -2,6 +2,7 @@
 
 import sqlite3
 import time
+from operator import methodcaller
 
 import pytest
 
@@ -122,7 +123,7 @@ def spilled_elsewhere(path, run, tmp_path, *hosts):
     rows = RunRows(path, run, tmp_path / "own")
     rows._next_place()
     for host in hosts:
-        assert rows._keep_elsewhere(lambda store, host=host: store.save("r1", record(host))) == ""
+        assert rows._keep_elsewhere(methodcaller("save", "r1", record(host))) == ""
     rows.close()
     assert not spill_files(path) and spill_files(tmp_path / "own" / path.name)
     return RunRows.find(path, "r1", tmp_path / "own", create=False) or RunRows(path, run, tmp_path / "own")

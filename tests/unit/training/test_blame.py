@@ -85,7 +85,7 @@ def test_what_all_ranks_wait_for(step, wanted):
 
 def test_the_use_of_the_gpus_and_its_spread_are_said():
     low = {rank: [{"step_s": 1.0, "data_s": 0.3, "gpu_percent": 20.0 + 10 * rank}] for rank in range(3)}
-    assert slow.bottleneck(low)[1].endswith("the GPUs are used 30%, of the ranks 20% to 40%")
+    assert (slow.bottleneck(low) or ("", ""))[1].endswith("the GPUs are used 30%, of the ranks 20% to 40%")
 
 
 def say(folder, rank, *events, attempt=0):

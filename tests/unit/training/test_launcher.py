@@ -136,7 +136,7 @@ def test_what_is_told_of_a_run_is_what_the_storage_function_takes(tmp_path, monk
     (tmp_path / "jobs" / "demo.json").write_text(json.dumps({"command": ["x"], "dataset": "c4", "model": "llama-70b"}))
     assert site.run()[0] == 0
     pieces = [logline.parse(line) for line in (tmp_path / "logs" / "demo" / "records.jsonl").read_text().splitlines()]
-    items = [training.item(logline.join([piece]), piece.run) for piece in pieces]
+    items = [training.item(logline.join([piece]), piece.run) for piece in pieces if piece]
     assert [(one["run"], one["status"], one["dataset"]) for one in items] == [
         ("2026-11-22-a", "running", "c4"), ("2026-11-22-a", "running", "c4"), ("2026-11-22-a", "finished", "c4")]  # fmt: skip
     assert [len(one["interruptions"]) for one in items] == [0, 1, 1] and items[2]["exit_status"] == 0
@@ -157,6 +157,7 @@ def test_nodes_code_and_checkpoints_of_the_job_are_told(tmp_path):
     site = Site(tmp_path, f"cat > {tmp_path}/logs/demo/rank-000000.jsonl <<'END'\n{text}\nEND")
     assert site.run()[0] == 0
     last = logline.parse((tmp_path / "logs" / "demo" / "records.jsonl").read_text().splitlines()[-1])
+    assert last
     told = training.item(logline.join([last]), last.run)
     assert (told["nodes"], told["node_names"], told["code"], told["step"]) == (2, ["gpu-01", "gpu-02"], "abc", 9)
     assert told["checkpoints"] == [{"step": 8, "name": "step-00000008-x"}] and told["checkpoints_bad"] == 1
@@ -174,20 +175,20 @@ def test_the_cost_of_a_run_goes_on_where_an_earlier_start_of_it_stopped(tmp_path
     told = json.loads((tmp_path / "logs" / "demo" / "metrics.jsonl").read_text().splitlines()[-1])
     assert 100 < told["TrainCost"] < 110 and told["run"] == "demo-slurm-17"
     piece = logline.parse((tmp_path / "logs" / "demo" / "records.jsonl").read_text().splitlines()[-1])
-    assert 100 <= logline.join([piece])["cost_usd"] < 110 and piece.run == "demo-slurm-17"
+    assert piece and 100 <= logline.join([piece])["cost_usd"] < 110 and piece.run == "demo-slurm-17"
 
 
 def test_too_little_shared_memory_is_said_before_a_rank_hangs(monkeypatch):
-    monkeypatch.setattr(obstacles.os, "statvfs", lambda _: SimpleNamespace(f_blocks=1024, f_frsize=65536))
-    monkeypatch.setattr(obstacles.os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_blocks=1024, f_frsize=65536))
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert obstacles.too_small(0.05) == obstacles.too_small(0) == ""
     assert "saw 0.06 GiB, wanted 8 GiB for the ranks" in obstacles.too_small(8)
 
 
 def test_root_makes_the_shared_memory_as_large_as_the_job_needs(monkeypatch):
     sizes, asked = [1024, 8 * 16384], []
-    monkeypatch.setattr(obstacles.os, "statvfs", lambda _: SimpleNamespace(f_blocks=sizes.pop(0), f_frsize=65536))
-    monkeypatch.setattr(obstacles.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_blocks=sizes.pop(0), f_frsize=65536))
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(obstacles, "ran", lambda argv, _: asked.append(argv))
     assert obstacles.too_small(8) == ""
     assert asked == [["mount", "-o", "remount,size=8192M", "/dev/shm"]]

@@ -41,7 +41,7 @@ def test_a_node_that_left_costs_a_finished_run_nothing(tmp_path, run, status):
     (tmp_path / "logs/llama-1").mkdir(parents=True)
     plan = SimpleNamespace(about={"run": run, "told": {"job": "llama-1"}, "records": f"{tmp_path}/logs/llama-1/records.jsonl"},
                            journal=str(tmp_path), user="")  # fmt: skip
-    assert told.tell(plan, "finished") == ""
+    assert told.tell(plan, "finished") == ""  # type: ignore[arg-type]  # what it reads of a plan
     environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "SLURM_JOB_ID": "17", "SLURM_JOB_NUM_NODES": "3", "SLURM_JOB_NODELIST": "gpu-[01-03]"}  # fmt: skip
     assert (
         subprocess.run(

@@ -58,7 +58,7 @@ def test_a_users_run_is_told_of_as_roots_is(node):
     launched(node, *AS_USER)
     logs = node / "logs" / "demo"
     told = [logline.parse(line) for line in (logs / "records.jsonl").read_text().splitlines()]
-    said = [(piece.run, logline.join([piece])["status"]) for piece in told]
+    said = [(piece.run, logline.join([piece])["status"]) for piece in told if piece]
     assert said == [("demo-slurm-7", "running"), ("demo-slurm-7", "finished")] * 2
     costs = [json.loads(line)["TrainCost"] for line in (logs / "metrics.jsonl").read_text().splitlines()]
     assert costs == sorted(costs) and len(costs) == 2, "the requeued run goes on from what it had cost"

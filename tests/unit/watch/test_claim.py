@@ -122,4 +122,5 @@ def go(level="quick", verdict="go", **status):
     ],
 )  # fmt: skip
 def test_a_node_ends_a_claim_of_its_own_at_the_level_and_by_the_check_that_made_it(reason, record, why):
-    assert why_kept(read(reason), record).startswith(why) and bool(why_kept(read(reason), record)) is bool(why)
+    there = read(reason)
+    assert there and why_kept(there, record).startswith(why) and bool(why_kept(there, record)) is bool(why)

@@ -53,6 +53,7 @@ def test_the_record_is_one_that_the_log_path_and_the_store_take(scene):
     scene.with_slurm().boot().say(XID_79)
     scene.until(scene.told)
     piece = logline.parse((scene.path / "records.jsonl").read_text().splitlines()[0])
+    assert piece
     record = logline.join([piece])
     assert RECORD.take(record, "record")["verdict"] == "no-go"
     assert (record["verdict"], record["host"], record["level"]) == ("no-go", "gpu-07", "quick")

@@ -29,7 +29,6 @@ def feed(scene, tmp_path):
     for number in range(32):
         device(root, f"rdmap{number}s0")
     made = samples.SampleFeed(scene.rules(), str(root), f"{scene.tools}:/usr/bin:/bin", 0.1, 0.1)
-    made.root = root
     yield made
     made.close()
 
@@ -54,24 +53,24 @@ def test_a_healthy_node_finds_nothing(feed):
     assert set(feed._facts["sysfs"]) >= {"efa_ports", "edac"}
 
 
-def test_a_port_that_went_down_is_found(feed):
-    device(feed.root, "rdmap3s0", "1: DOWN")
+def test_a_port_that_went_down_is_found(feed, tmp_path):
+    device(tmp_path / "root", "rdmap3s0", "1: DOWN")
     found = until(feed)
     assert found[0].check == "efa_ports"
     assert found[0].device["name"] == "rdmap3s0"
 
 
-def test_a_device_that_is_gone_is_found(feed):
+def test_a_device_that_is_gone_is_found(feed, tmp_path):
     import shutil
 
     learn(feed)
-    shutil.rmtree(feed.root / "sys/class/infiniband/rdmap3s0")
+    shutil.rmtree(tmp_path / "root/sys/class/infiniband/rdmap3s0")
     assert {one.check for one in until(feed)} == {"efa_count"}
 
 
-def test_errors_that_grow_are_counted_and_drain_nobody(feed):
+def test_errors_that_grow_are_counted_and_drain_nobody(feed, tmp_path):
     learn(feed)
-    device(feed.root, "rdmap3s0", drops=7)
+    device(tmp_path / "root", "rdmap3s0", drops=7)
     counted = {}
     assert until(feed, wanted=lambda found: found or counted.update(feed.counts()) or counted.get("efa_errors")) == []
     assert counted == {"efa_errors": 7}
