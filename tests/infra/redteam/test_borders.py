@@ -88,8 +88,6 @@ def test_a_site_may_trust_an_account():
     plan = program.run(STACK, changes={"trustedAccounts": [OTHERS]})
     assert plan.error is None and through(plan, "s3", "s3:PutObject", f"{THIEF}/x", OTHERS, PLACE.account)
     assert not through(plan, "s3", "s3:PutObject", f"{THIEF}/x", "888888888888", PLACE.account)
-    wrong = program.run(STACK, changes={"trustedAccounts": ["o-abc"]})
-    assert "trustedAccounts" in str(wrong.error)
 
 
 def test_a_bucket_that_another_account_made_under_our_name_gets_no_checkpoint():
@@ -229,13 +227,6 @@ def test_root_on_fsx_is_squashed_where_the_site_says_so():
     (made,) = program.run("p5-reservation", changes=squash).of(fsx)
     assert made.props["rootSquashConfiguration"] == {"rootSquash": "65534:65534", "noSquashNids": squash["fsxNoSquash"]}
     assert "rootSquashConfiguration" not in program.planned("p5-reservation").of(fsx)[0].props
-    for wrong, key in (
-        ({"fsxNoSquash": ["10.0.101.7@tcp"]}, "fsxNoSquash"),
-        ({**squash, "fsxNoSquash": ["gpu-01"]}, "fsxNoSquash"),
-        ({"fsxRootSquash": "nobody"}, "fsxRootSquash"),
-    ):
-        assert key in str(program.run("p5-reservation", changes=wrong).error)
-    assert "fsxRootSquash" in str(program.run("dev", changes={"fsxRootSquash": "1:1"}).error)
 
 
 def test_router_and_verdict_have_invocations_of_their_own_where_the_account_has_them_to_give():
