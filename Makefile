@@ -11,7 +11,7 @@ LEVEL ?= quick
 # The tests start Python some thousand times: without its bytecode beside the sources each start compiles them anew.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: kubernetes preflight demo-faults help check lint types test delivery corpus collection generate clean hostile healing healing-hosts training fuzz mutation fabric bench hosts integration integration-types boot hosts-down compliance-mutations up outputs configure compliance down-compute down
+.PHONY: kubernetes preflight demo-faults help check lint types test delivery corpus collection generate clean hostile healing healing-hosts training fuzz mutation fabric bench hosts integration integration-types boot hosts-down compliance-mutations up ready recover outputs configure compliance down-compute down
 
 $(VENV)/.run-ready: requirements.txt pyproject.toml scripts/setup
 	@scripts/setup requirements.txt && touch $@
@@ -132,8 +132,14 @@ compliance-mutations: $(VENV)/.dev-ready ## Break real hosts in every way of doc
 
 ##@ A cluster on AWS
 
-up: $(VENV)/.run-ready ## Build a stack, or bring its nodes back: STACK=dev; YES=1 answers Pulumi's question
-	@YES="$(YES)" scripts/cluster up "$(STACK)"
+up: $(VENV)/.run-ready ## Build a stack, or bring its nodes back: STACK=dev; YES=1 answers Pulumi's question, READY=no asks no account before
+	@YES="$(YES)" READY="$(READY)" scripts/cluster up "$(STACK)"
+
+ready: $(VENV)/.run-ready ## Ask the account whether a stack can start, as `make up` does first: STACK=dev
+	@$(BIN)/flightline ready "$(STACK)"
+
+recover: $(VENV)/.run-ready ## Free a stack that a killed command left locked or half done: STACK=dev
+	@YES="$(YES)" scripts/cluster recover "$(STACK)"
 
 outputs: $(VENV)/.run-ready ## Give a stack's outputs to Ansible: STACK=dev, or OUTPUTS=FILE
 	@$(BIN)/python -m infra.link $(if $(OUTPUTS),--outputs "$(OUTPUTS)",--stack "$(STACK)")

@@ -39,10 +39,11 @@ COMMANDS: dict[str, str] = {
     "train": "Run what torchrun starts, watched and started again after faults.",
     "blame": "Name the rank, GPU and node that a training run failed by.",
     "capacity": "Rank where nodes of a type are to be had.",
+    "ready": "Ask the account whether a stack can start.",
     "leftovers": "List what of a cluster still costs, and remove it.",
 }
 
-ELSEWHERE = {"cost": "infra.cost", "leftovers": "infra.leftovers"}
+ELSEWHERE = {"cost": "infra.cost", "leftovers": "infra.leftovers", "ready": "infra.ready"}
 """Commands that live with the Pulumi program, because they read a stack's settings."""
 
 

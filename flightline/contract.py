@@ -79,8 +79,9 @@ OUTPUTS = (
     Output("region", "an AWS region", r"[a-z]{2}(-[a-z]+)+-\d"),
     Output(
         "gpu_zone",
-        "the nodes' availability zone",
+        "the nodes' availability zone, nothing where they are in several",
         r"[a-z]{2}(-[a-z]+)+-\d(-[a-z]+-\d)?[a-z]",
+        optional=True,
         read_by="flightline/stack.py",
     ),
     Output("vpc_id", "vpc-...", _ID.format("vpc"), people="peering, endpoints and hosts of your own beside the nodes"),

@@ -17,7 +17,6 @@ from infra.components.base import ClusterPlan  # noqa: E402
 from infra.config.errors import ConfigError  # noqa: E402
 from infra.guard import PolicyGuard  # noqa: E402
 from infra.outputs import outputs  # noqa: E402
-from infra.planning import quotas  # noqa: E402
 from infra.planning.names import names  # noqa: E402
 from infra.policies import PolicyContext  # noqa: E402
 
@@ -31,13 +30,10 @@ def main() -> None:
         image = None if chosen.on_kubernetes else images.find(chosen)
     except ConfigError as error:
         raise pulumi.RunError(str(error)) from None
-    group = quotas.node_group(chosen.nodes) if chosen.on_kubernetes else None
-    for note in filter(None, (quotas.interfaces(chosen.nodes), group)):
-        pulumi.log.warn(note)
     guard = PolicyGuard(PolicyContext(chosen.storage.keep_data, frozenset(contract.COMMON_TAGS)))
     guard.install()
     place = zones.place(chosen.region)
-    named = names(chosen.cluster_name, place, chosen.network.zones.gpu_id)
+    named = names(chosen.cluster_name, place, chosen.network.zones.home_id)
     cluster = Cluster(ClusterPlan(chosen, pulumi.get_stack(), named, place, image))
     guard.finish(outputs(cluster), cluster.foundation, cluster.compute)
 

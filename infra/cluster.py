@@ -109,7 +109,7 @@ class Cluster:
             self.plan,
             fsx,
             vpc_id=self.network.vpc.id,
-            subnet_id=self.network.gpu_subnet_ids[0],
+            subnet_id=self.network.private_subnet_ids[0],
             fabric_group_id=self.fabric.id,
             log_group=self.logs.groups["fsx"],
             data_repository=repository,
@@ -158,14 +158,13 @@ class Cluster:
         built = node_package.package(settings.boot.package)
         package = self._artifact("node-package", self.plan.names.package_key(built.sha256), built.path)
         self.roles = self._roles() if settings.boot.configure else None
-        several = settings.nodes.spot.zones > 1
         return GpuNodes(
             "nodes",
             self.plan,
             user_data=self._user_data(built.sha256),
             profile_name=access.node_profile.name,
             security_group_ids=[self.fabric.id],
-            subnet_ids=self.network.private_subnet_ids if several else self.network.gpu_subnet_ids,
+            subnet_ids=self.network.gpu_subnet_ids,
             # A node needs its way out, its role's policies, its package and who tells its group from the first second.
             ready=[self.network, access, self.fabric, self.functions, package, *self.artifacts],
         )
@@ -177,7 +176,7 @@ class Cluster:
             "head",
             self.plan,
             vpc_id=self.network.vpc.id,
-            subnet_id=self.network.public_subnet_id if ssh else self.network.gpu_subnet_ids[0],
+            subnet_id=self.network.public_subnet_id if ssh else self.network.private_subnet_ids[0],
             fabric_group_id=self.fabric.id,
             profile_name=profile.name,
         )

@@ -26,20 +26,19 @@ from flightline.money.bill import HOURLY, MONTHLY, REQUESTS, Bill, BillLine, Pri
 from flightline.money.capacity import SpotPrice, currency_of, spot_prices
 from flightline.money.prices import Price, PriceBook, PriceError, Query, default_book
 from infra import describe
-from infra.config.model import BY_NAME, EKS
+from infra.config.model import BY_NAME, EKS, NAT_ONE, NAT_PER_AZ
 from infra.config.nodes import instance_facts, most_nodes
 from infra.config.values import Values
 from infra.planning import endpoints
 
 DOLLARS = "USD"
 ZONES = 2
-"""Every stack has two (infra.config.model.Zones)."""
-NAT_GATEWAYS = {"none": 0, "one": 1, "per-az": ZONES}
+"""Every stack has two (infra.config.model.ZoneSettings), or as many as it names."""
 BILLED = (
     *("gpuInstanceType", "gpuNodeCount", "rootVolumeGib", "headNode", "headInstanceType", "headRootVolumeGib"),
     *("orchestrator", "cpuInstanceType", "cpuNodeCount", "cpuRootVolumeGib", "natGateways", "interfaceEndpoints"),
     *("fsxSizeGib", "fsxThroughput", "fsxDataRepository", "s3Express", "capacityType", "spotInstanceTypes"),
-    *("spotMaxPriceUsd", "spotAllocation", "availabilityZone", "monthlyBudgetUsd"),
+    *("spotMaxPriceUsd", "spotAllocation", "availabilityZones", "monthlyBudgetUsd", "capacityOrder", "capacityChosen"),
 )
 """The settings that a bill is made of."""
 NOT_COUNTED = "requests, DynamoDB, Lambda, SNS, logs, metrics, alarms and data transfer: billed by use"
@@ -103,7 +102,8 @@ def _kubernetes(given: Mapping[str, Any], region: str) -> Iterator[BillLine]:
 
 
 def _network(given: Mapping[str, Any], region: str) -> Iterator[BillLine]:
-    gateways = NAT_GATEWAYS.get(str(given["natGateways"]), 0)
+    zones = max(ZONES, len(_names(given["availabilityZones"])))
+    gateways = {NAT_ONE: 1, NAT_PER_AZ: zones}.get(str(given["natGateways"]), 0)
     if gateways:
         family = (("productFamily", "NAT Gateway"),)
         query = Query("AmazonEC2", region, HOURLY, family, r"([A-Z0-9]+-)?NatGateway-Hours")
@@ -163,7 +163,7 @@ def bill(given: Mapping[str, Any], book: PriceBook, clients: Clients | None, siz
     total = priced(lines(given), book.price)
     known, rates = stored(given, sizes)
     nodes = total.lines[0]
-    kind = str(given["capacityType"])
+    kind = _kind(given)
     if kind == "spot":
         nodes = _spot(nodes, given, clients)
     elif kind == "capacity-block":
@@ -172,6 +172,13 @@ def bill(given: Mapping[str, Any], book: PriceBook, clients: Clients | None, siz
     elif kind == "reservation":
         nodes = _reserved(nodes)
     return Bill([nodes, *total.lines[1:], *priced(known, book.price).lines], priced(rates, book.price).lines)
+
+
+def _kind(given: Mapping[str, Any]) -> str:
+    """How the nodes are bought: of several ways in the one in use."""
+    order, chosen = _names(given["capacityOrder"]), str(given["capacityChosen"] or "")
+    used = chosen if chosen in order else next(iter(order), str(given["capacityType"]))
+    return used.partition(" ")[0]
 
 
 def _reserved(nodes: Priced) -> Priced:
@@ -192,15 +199,15 @@ def _spot(nodes: Priced, given: Mapping[str, Any], clients: Clients | None) -> P
     noted = replace(nodes.line, note=f"spot; {_on_demand(nodes)}")
     if clients is None:
         return Priced(noted, None, "spot prices change: nobody was asked (--offline)")
-    now, zone = datetime.now(timezone.utc), str(given.get("availabilityZone") or "")
+    now, zones = datetime.now(timezone.utc), _names(given["availabilityZones"])
     try:
-        best = {name: _cheapest(clients, name, now, zone) for name in types}
+        best = {name: _cheapest(clients, name, now, zones) for name in types}
     except Exception as error:
         if is_aws_error(error):
             return Priced(noted, None, explain(error, "ec2:DescribeSpotPriceHistory"))
         raise
     missing = ", ".join(name for name, one in best.items() if one is None)
-    where = zone or str(given["aws:region"])
+    where = ", ".join(zones) or str(given["aws:region"])
     why = f"saw no spot price of {missing} in {where}, wanted one; do: choose another zone" if missing else ""
     currency = currency_of(str(given["aws:region"]))
     if given["spotMaxPriceUsd"] and currency != DOLLARS:
@@ -217,10 +224,10 @@ def _spot(nodes: Priced, given: Mapping[str, Any], clients: Clients | None) -> P
     return Priced(noted, Price(amount, currency, HOURLY, as_of, "EC2"), why)
 
 
-def _cheapest(clients: Clients, instance_type: str, now: datetime, zone: str) -> SpotPrice | None:
-    """The lowest price of the type in a zone, or in any; None when there is none."""
+def _cheapest(clients: Clients, instance_type: str, now: datetime, zones: list[str]) -> SpotPrice | None:
+    """The lowest price of the type in these zones, or in any; None when there is none."""
     offered = spot_prices(clients, instance_type, now)
-    here = [one for one in offered if not zone or zone in (one.zone, one.zone_id)]
+    here = [one for one in offered if not zones or {one.zone, one.zone_id} & set(zones)]
     return min(here, key=lambda one: one.price, default=None)
 
 

@@ -15,7 +15,7 @@ from flightline.console import EXIT_BROKEN
 from infra.config.values import today
 
 PREFIX = "flightline:"
-ACTIONS = ("up", "down", "down-compute")
+ACTIONS = ("up", "down", "down-compute", "recover")
 
 
 def values(stack: str, root: Path) -> dict[str, Any]:
@@ -42,15 +42,16 @@ def _chosen(path: Path) -> Mapping[str, Any]:
 def lines(action: str, stack: str, given: Mapping[str, Any], asks: bool = True) -> list[str]:
     """What the action does, a line each. asks: whether Pulumi waits for a yes."""
     head = f"{action} {stack}: cluster {given['clusterName']} in {given.get('aws:region', 'no region')}"
-    made = {"up": _up, "down": _down, "down-compute": _down_compute}[action](given)
+    made = {"up": _up, "down": _down, "down-compute": _down_compute, "recover": _recover}[action](given)
+    if action == "recover":
+        return [head, *(f"  {line}" for line in made)]
     made.append("Pulumi shows the preview next and asks." if asks else "Pulumi shows the preview next and goes on.")
     return [head, *(f"  {line}" for line in made)]
 
 
 def _up(given: Mapping[str, Any]) -> list[str]:
-    bought = str(given["capacityType"]) + (
-        f" {given['capacityReservationId']}" if given["capacityReservationId"] else ""
-    )
+    bought = ", then ".join(given["capacityOrder"]) or str(given["capacityType"])
+    bought += f" {given['capacityReservationId']}" if given["capacityReservationId"] else ""
     nodes = f"nodes    {given['gpuNodeCount']} x {given['gpuInstanceType']}, {bought}, EFA {given['efa']}"
     found = [
         nodes,
@@ -90,6 +91,10 @@ def _down_compute(_: Mapping[str, Any]) -> list[str]:
         "keeps    network, buckets, tables, file system and, with EKS, cluster and nodes without a GPU: they go on "
         "costing; `make up` brings the nodes back",
     ]
+
+
+def _recover(_: Mapping[str, Any]) -> list[str]:
+    return ["frees the stack of a lock and of operations that a dead command left; deletes nothing in AWS"]
 
 
 @click.command(epilog="Example: python -m infra.describe up dev")

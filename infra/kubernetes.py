@@ -60,7 +60,7 @@ class Kubernetes:
 
     def _nodes_args(self, role: str) -> KubernetesNodesArgs:
         network = self._on.network
-        wide = role == contract.ROLE_CPU or self._plan.settings.nodes.spot.zones > 1
+        wide = role == contract.ROLE_CPU
         return KubernetesNodesArgs(
             cluster_name=self.cluster.name,
             role_arn=self.node_role.arn,

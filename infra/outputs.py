@@ -29,7 +29,8 @@ def _settled(cluster: Cluster) -> dict[str, Any]:
         "cluster_name": settings.cluster_name,
         "stack": cluster.plan.stack,
         "region": settings.region,
-        "gpu_zone": settings.network.zones.gpu_name,
+        # Of nodes in several zones none is the right one.
+        "gpu_zone": settings.network.zones.gpu_name if len(settings.network.zones.nodes) == 1 else "",
         "orchestrator": settings.orchestrator,
         "instance_type": settings.nodes.instance_type,
         "node_count": settings.nodes.count,

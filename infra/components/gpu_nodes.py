@@ -97,6 +97,7 @@ class GpuNodes(Component):
             vpc_zone_identifiers=list(subnet_ids),
             launch_template=None if settings.spot.mixed else self._launches(),
             mixed_instances_policy=self._mixed() if settings.spot.mixed else None,
+            capacity_reservation_specification=self._reservation_first(),
             capacity_rebalance=settings.spot.rebalance or None,
             protect_from_scale_in=settings.scaling.protect or None,
             # Here as well as below: a hook that comes after the group misses the group's first instances.
@@ -136,6 +137,18 @@ class GpuNodes(Component):
                     aws.autoscaling.GroupMixedInstancesPolicyLaunchTemplateOverrideArgs(instance_type=name)
                     for name in settings.types
                 ],
+            ),
+        )
+
+    def _reservation_first(self) -> aws.autoscaling.GroupCapacityReservationSpecificationArgs | None:
+        """EC2's own order of the two, at every launch; the template then names no reservation."""
+        capacity = self._settings.capacity
+        if not capacity.then_on_demand or capacity.reservation_id is None:
+            return None
+        return aws.autoscaling.GroupCapacityReservationSpecificationArgs(
+            capacity_reservation_preference="capacity-reservations-first",
+            capacity_reservation_target=aws.autoscaling.GroupCapacityReservationSpecificationCapacityReservationTargetArgs(
+                capacity_reservation_ids=[capacity.reservation_id]
             ),
         )
 

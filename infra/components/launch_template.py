@@ -116,7 +116,7 @@ def _placement(args: TemplateArgs) -> aws.ec2.LaunchTemplatePlacementArgs | None
 
 
 def _reservation(capacity: CapacitySettings) -> aws.ec2.LaunchTemplateCapacityReservationSpecificationArgs | None:
-    if capacity.reservation_id is None:
+    if capacity.reservation_id is None or capacity.then_on_demand:
         return None
     return aws.ec2.LaunchTemplateCapacityReservationSpecificationArgs(
         # The one preference that EC2 takes beside a target: fail rather than buy on demand.

@@ -43,12 +43,12 @@ class Network(Component):
 
     @property
     def private_subnet_ids(self) -> list[pulumi.Output[str]]:
-        """Ids of the private subnets, the GPU zone's first."""
+        """Ids of the private subnets, the first zone's first."""
         return [self.subnets[plan.name].id for plan in subnets.plan(self._settings) if not plan.public]
 
     @property
     def gpu_subnet_ids(self) -> list[pulumi.Output[str]]:
-        """Ids of the private subnets in the GPU zone."""
+        """Ids of the private subnets that GPU nodes are launched into."""
         return [self.subnets[plan.name].id for plan in subnets.gpu_subnets(self._settings)]
 
     @property
@@ -128,7 +128,7 @@ class Network(Component):
             self,
             vpc_id=self.vpc.id,
             route_table_ids=[table.id for table in self.route_tables.values()],
-            subnet_ids=self.gpu_subnet_ids[:1],
+            subnet_ids=self.private_subnet_ids[:1],
             gateways=endpoints.gateways(stack.storage.s3_express),
             interfaces=endpoints.interfaces(stack.head.enabled, stack.on_kubernetes) if wanted else (),
         )

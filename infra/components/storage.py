@@ -32,7 +32,7 @@ class Storage(Component):
         return Bucket(f"{self._name}-{purpose}", self.plan, self, bucket, purpose, versioned=versioned)
 
     def _express(self) -> aws.s3.DirectoryBucket:
-        zone = self.plan.settings.network.zones.gpu_id
+        zone = self.plan.settings.network.zones.home_id
         return aws.s3.DirectoryBucket(
             f"{self._name}-express",
             bucket=self.names.express_bucket,

@@ -33,7 +33,8 @@ class Key:
     """One configuration key. The default's type is the key's type.
 
     choices: the values there are. within: the lowest and the highest number. pattern: what text must match as a whole;
-    wanted: the same in words. optional: empty text is no value. derived: the section's file works the field out.
+    wanted: the same in words; of a list both hold for each item. optional: empty text is no value. derived: the
+    section's file works the field out.
     variable: of the role that it reaches; without one it ends in resources. aliases: its earlier names
     (docs/stability.md).
     """
@@ -81,6 +82,8 @@ class Key:
         """Whether a value of the key's type is one that the declaration accepts."""
         if self.optional and value == "":
             return True
+        if isinstance(value, tuple):
+            return not self.pattern or all(re.fullmatch(self.pattern, one) for one in value)
         if self.choices and value not in self.choices:
             return False
         if self.within is not None and not self.within[0] <= int(str(value)) <= self.within[1]:

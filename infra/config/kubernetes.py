@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from infra.config.declare import declared
-from infra.config.model import EKS, NAT_NONE, ImageSettings, KubernetesSettings, NodesSettings
+from infra.config.model import EKS, NAT_NONE, ImageSettings, KubernetesSettings, NodesSettings, ZoneSettings
 from infra.config.values import Values
 from infra.planning import kubernetes, subnets
-from infra.planning.instance_types import SPOT, NetworkFacts
+from infra.planning.instance_types import NetworkFacts
 
 WIDEST_PUBLIC_PREFIX = 16
 """As of SSH: a wider public block is nobody's office."""
@@ -151,16 +151,15 @@ def image(known: NetworkFacts | None) -> ImageSettings:
     )
 
 
-def room(values: Values, nodes: NodesSettings, given: KubernetesSettings) -> None:
+def room(values: Values, nodes: NodesSettings, given: KubernetesSettings, zones: ZoneSettings) -> None:
     """Refuse a private subnet without an address for every pod that the nodes in it may hold."""
     read_from = ("privateSubnetCidrs", "vpcCidr", "gpuNodeCount", "gpuNodeMaximum", "podsPerNode", "cpuNodeMaximum")
     if values.refused(*read_from):
         return
-    zones = nodes.spot.zones if nodes.capacity.kind == SPOT else 1
     each = kubernetes.addresses_of_node(given.pods_per_node)
-    for number, (word, block) in enumerate(zip(("first", "second"), values.items("privateSubnetCidrs"), strict=False)):
-        gpu = nodes.maximum if number < zones else 0
+    for number, block in enumerate(values.items("privateSubnetCidrs")):
+        gpu = nodes.maximum if number in zones.nodes else 0
         wanted = kubernetes.addresses(gpu + given.cpu_maximum, given.pods_per_node)
         if subnets.addresses(block) < wanted:
             why = f"{gpu} GPU nodes and {given.cpu_maximum} others with {each} each (podsPerNode), and what serves them"
-            values.refuse("privateSubnetCidrs", f"a {word} block with {wanted} addresses: {why}", block)
+            values.refuse("privateSubnetCidrs", f"a {subnets.nth(number)} block with {wanted} addresses: {why}", block)

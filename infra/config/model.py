@@ -24,27 +24,34 @@ MOST_IDLE_HOURS = 24
 """An alarm with periods under an hour looks at one day at most (CloudWatch API, PutMetricAlarm, 2026)."""
 
 CPU_TYPE = {"pattern": r"[a-z][a-z0-9-]*\.(metal(-\d+xl)?|[a-z0-9]+)", "wanted": "an EC2 type such as m7i.xlarge"}
+ZONE = r"(?:[a-z]{2}(?:-[a-z]+)+-\d(?:-[a-z]+-\d)?[a-z]|[a-z]{3,5}\d(?:-[a-z]+\d)?-az\d+)"
 LOOPBACK = r"https?://(127\.\d{1,3}\.\d{1,3}\.\d{1,3}|localhost|\[::1\]):\d{2,5}/?"
 
 
 @dataclass(frozen=True)
 class ZoneSettings:
-    """The two availability zones of the subnets. The first one holds the GPU nodes, FSx and S3 Express.
+    """The availability zones of the subnets, two or more. The first one holds FSx, S3 Express and the head node.
 
-    names: "us-east-1a"; ids: "use1-az4", in the same order.
+    names: "us-east-1a"; ids: "use1-az4", in the same order. nodes: which of them GPU nodes are launched into.
     """
 
-    names: tuple[str, str]
-    ids: tuple[str, str]
+    names: tuple[str, ...]
+    ids: tuple[str, ...]
+    nodes: tuple[int, ...] = (0,)
+
+    @property
+    def gpu_names(self) -> tuple[str, ...]:
+        """Names of the zones that GPU nodes are launched into."""
+        return tuple(self.names[number] for number in self.nodes)
 
     @property
     def gpu_name(self) -> str:
-        """Name of the zone that holds the GPU nodes."""
-        return self.names[0]
+        """The first of them."""
+        return self.gpu_names[0]
 
     @property
-    def gpu_id(self) -> str:
-        """Id of the zone that holds the GPU nodes."""
+    def home_id(self) -> str:
+        """Id of the zone that holds the data of one zone."""
         return self.ids[0]
 
 
@@ -53,23 +60,23 @@ class NetworkSettings:
     """VPC, subnets and the ways out of it."""
 
     zones: ZoneSettings = derived(
-        "availabilityZone",
-        "",
-        "Zone name or id of the GPU nodes; empty chooses one that offers the type. A reservation or block has its own.",
-        optional=True,
-        pattern=r"[a-z]{2}(-[a-z]+)+-\d(-[a-z]+-\d)?[a-z]|[a-z]{3,5}\d(-[a-z]+\d)?-az\d+",
-        wanted="a zone name such as us-east-1a, a zone id such as use1-az4, or nothing",
+        "availabilityZones",
+        (),
+        "Zones of nodes and subnets, names or ids, the preferred first. What must be together (EFA, placement group) is in one.",
+        pattern=ZONE,
+        wanted="zone names such as us-east-1a, or zone ids such as use1-az4, or none",
+        aliases=("availabilityZone",),
     )
     vpc_cidr: str = setting("vpcCidr", "10.0.0.0/16", "Address block of the VPC, private, /16 to /28.")
     public_cidrs: tuple[str, ...] = setting(
         "publicSubnetCidrs",
         ("10.0.1.0/24", "10.0.2.0/24"),
-        "Two public blocks, one for each availability zone (NAT gateways).",
+        "Public blocks, one for each availability zone and two at least (NAT gateways).",
     )
     private_cidrs: tuple[str, ...] = setting(
         "privateSubnetCidrs",
         ("10.0.101.0/24", "10.0.102.0/24"),
-        "Two private blocks, one for each availability zone; the first one holds the GPU nodes.",
+        "Private blocks, one for each availability zone and two at least; GPU nodes are in those of their zones.",
     )
     nat: str = setting(
         "natGateways",
@@ -92,9 +99,25 @@ class NetworkSettings:
     flow_logs: bool = setting("flowLogs", True, "VPC flow logs of refused traffic.")
 
 
+@dataclass(frozen=True)
+class Way:
+    """One way to buy instances. reservation_id, zone: of a reservation or capacity block, else None."""
+
+    kind: str
+    reservation_id: str | None = None
+    zone: str | None = None
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, (self.kind, self.reservation_id, self.zone)))
+
+
 @dataclass(frozen=True, kw_only=True)
 class CapacitySettings:
-    """How instances are bought. reservation_id: of a reservation or capacity block, else None."""
+    """How instances are bought. reservation_id: of a reservation or capacity block, else None.
+
+    ways: those of capacityOrder, kind and reservation_id being of the one in use; empty without an order. zone: where
+    that one is. then_on_demand: a launch that finds the reservation full buys on demand.
+    """
 
     kind: str = setting(
         "capacityType",
@@ -105,6 +128,20 @@ class CapacitySettings:
     reservation_id: str | None = derived(
         "capacityReservationId", "", "Id (cr-...) of the reservation or capacity block."
     )
+    ways: tuple[Way, ...] = derived(
+        "capacityOrder",
+        (),
+        'Ways to buy in the order in which `make up` tries them, such as ["reservation cr-... us-east-1a", "on-demand"].',
+        initially=(),
+    )
+    chosen: str = derived(
+        "capacityChosen",
+        "",
+        "The way of capacityOrder that is in use; `make up` writes it. Without it the first.",
+        initially="",
+    )
+    zone: str | None = None
+    then_on_demand: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +156,7 @@ class SpotSettings:
     zones: int = setting(
         "spotZones",
         1,
-        "Availability zones that spot nodes may be in: 1, or 2 for jobs without EFA and placement group.",
+        "Zones of spot nodes where availabilityZones names none: 1, or 2 for jobs without EFA and placement group.",
         within=(1, 2),
         unit="availability zones",
     )
@@ -199,6 +236,7 @@ class NodesSettings:
     """The GPU nodes. efa: interfaces of kind EFA are planned (planning.efa.interfaces says which).
 
     placement_group: name of an existing group, or None. create_placement_group: the stack makes a cluster group.
+    together: why all nodes are in one zone; empty where they need not be.
     """
 
     instance_type: str = setting("gpuInstanceType", "g6.xlarge", "EC2 type of the GPU nodes, for example p5.48xlarge.")
@@ -214,6 +252,7 @@ class NodesSettings:
     capacity: CapacitySettings
     spot: SpotSettings = SpotSettings()
     scaling: ScalingSettings = ScalingSettings()
+    together: str = ""
     create_placement_group: bool
     placement_group: str | None = derived(
         "placementGroup",

@@ -2,23 +2,19 @@
 
 import re
 
-from infra.config import scaling
-from infra.config.model import AMI_ID, CapacitySettings, ImageSettings, NodesSettings
+from infra.config import capacity, scaling
+from infra.config.model import AMI_ID, ImageSettings, NodesSettings, ZoneSettings
 from infra.config.values import Values
 from infra.planning import subnets
-from infra.planning.instance_types import CAPACITIES, CAPACITY_BLOCK, ON_DEMAND, RESERVATION, NetworkFacts, facts
+from infra.planning.instance_types import CAPACITY_BLOCK, ON_DEMAND, RESERVATION, NetworkFacts, facts
 
 MOST_NODES = 5000
-MOST_NODES_PER_BLOCK = 64
-"""EC2 capacity blocks: at most 64 instances each (EC2 user guide, 2026)."""
-
 OTHER_ADDRESSES = 16
 """Addresses of the GPU subnet that FSx, interface endpoints and the head node take."""
 
 CLOSED_DRIVER = ("p3dn.",)
 """Volta: NVIDIA's open kernel modules begin with Turing."""
 
-RESERVATION_ID = r"cr-[0-9a-f]{17}"
 GROUP_NAME = r"[A-Za-z0-9_.-]{1,255}"
 # AWS Deep Learning AMIs and the Neuron AMI by their public parameters (DLAMI and Neuron guides, 2026).
 GPU_IMAGE = "/aws/service/deeplearning/ami/{}/base-oss-nvidia-driver-gpu-ubuntu-22.04/latest/ami-id"
@@ -37,19 +33,23 @@ def instance_facts(values: Values) -> NetworkFacts | None:
 def read(values: Values, known: NetworkFacts | None) -> NodesSettings:
     """The nodes' settings."""
     maximum = most_nodes(values)
-    capacity = _capacity(values, known, maximum)
+    bought = capacity.read(values, known, maximum)
     efa = _efa(values, known)
     # A group scaled to zero is planned like the one that it was: its template and placement group stay what they are.
     several = efa and maximum != 1
-    create, group = _placement(values, capacity.kind, multi_node_fabric=several)
+    for way in bought.ways:
+        _placement(values, way.kind, multi_node_fabric=several)
+    create, group = _placement(values, bought.kind, multi_node_fabric=several)
+    together = scaling.together(values, several, create or group is not None)
     return NodesSettings(
         **values.section(NodesSettings),
         maximum=maximum,
-        capacity=capacity,
+        capacity=bought,
         efa=efa,
         create_placement_group=create,
         placement_group=group,
-        spot=scaling.spot(values, known, capacity.kind, efa, scaling.Together(several, create or group is not None)),
+        spot=scaling.spot(values, known, bought, efa, together),
+        together=together,
         scaling=scaling.scaling(values, known, maximum),
     )
 
@@ -69,35 +69,15 @@ def most_nodes(values: Values) -> int:
     return maximum
 
 
-def room(values: Values, nodes: NodesSettings) -> None:
+def room(values: Values, nodes: NodesSettings, zones: ZoneSettings) -> None:
     """Refuse a GPU subnet without an address for every node (EFA-only interfaces take none)."""
     if values.refused("privateSubnetCidrs", "vpcCidr", "gpuNodeCount", "gpuNodeMaximum"):
         return
     wanted = nodes.maximum + OTHER_ADDRESSES
     why = f"{nodes.maximum} nodes and what serves them"
-    for word, block in zip(("first", "second")[: nodes.spot.zones], values.items("privateSubnetCidrs"), strict=False):
-        if subnets.addresses(block) < wanted:
-            values.refuse("privateSubnetCidrs", f"a {word} block with {wanted} addresses: {why}", block)
-
-
-def _capacity(values: Values, known: NetworkFacts | None, maximum: int) -> CapacitySettings:
-    kind = values.section(CapacitySettings)["kind"]
-    if kind in CAPACITIES and known is not None and kind not in known.capacities:
-        sold = ", ".join(choice for choice in CAPACITIES if choice in known.capacities)
-        values.refuse("capacityType", f"a way that {known.instance_type} is sold: {sold}")
-    reservation_id = values.text("capacityReservationId")
-    reserved = kind in (RESERVATION, CAPACITY_BLOCK)
-    if reserved:
-        if not re.fullmatch(RESERVATION_ID, reservation_id):
-            values.refuse("capacityReservationId", f"the {kind}'s id, cr- and 17 hexadecimal digits")
-    elif reservation_id:
-        values.refuse(
-            "capacityReservationId", f"nothing with capacityType {kind}, or reservation or capacity-block there"
-        )
-    if kind == CAPACITY_BLOCK and maximum > MOST_NODES_PER_BLOCK:
-        name = "gpuNodeMaximum" if values.number("gpuNodeMaximum") else "gpuNodeCount"
-        values.refuse(name, f"at most {MOST_NODES_PER_BLOCK}, the most instances of one capacity block")
-    return CapacitySettings(kind=kind, reservation_id=reservation_id if reserved else None)
+    for number, block in enumerate(values.items("privateSubnetCidrs")):
+        if number in zones.nodes and subnets.addresses(block) < wanted:
+            values.refuse("privateSubnetCidrs", f"a {subnets.nth(number)} block with {wanted} addresses: {why}", block)
 
 
 def _efa(values: Values, known: NetworkFacts | None) -> bool:

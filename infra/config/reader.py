@@ -54,11 +54,12 @@ def _settings(values: Values, given: _Given) -> StackSettings:
     planned = nodes.read(values, facts)
     eks = values.text("orchestrator") == EKS
     zones_known = facts is not None and not values.refused(REGION_KEY)
+    placed = network.read(values, given.lookup, planned if zones_known else None)
     settings = StackSettings(
         **own,
         region=given.region,
         orchestrator=access.orchestrator(values),
-        network=network.read(values, given.lookup, type_known=zones_known),
+        network=placed,
         nodes=planned,
         image=kubernetes.image(facts) if eks else nodes.image(values, facts),
         access=access.read(values),
@@ -73,9 +74,9 @@ def _settings(values: Values, given: _Given) -> StackSettings:
         emulator_endpoint=operations.emulator(values, given.endpoints),
     )
     if eks:
-        kubernetes.room(values, planned, settings.kubernetes)
+        kubernetes.room(values, planned, settings.kubernetes, placed.zones)
     else:
-        nodes.room(values, planned)
+        nodes.room(values, planned, placed.zones)
     return settings
 
 

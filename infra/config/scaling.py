@@ -1,13 +1,13 @@
 """How the group of GPU nodes grows, shrinks and chooses spot capacity."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import replace
 from decimal import Decimal
 
 from zoneinfo import available_timezones
 
 from infra.config.declare import declared
-from infra.config.model import ScalingSettings, Scheduled, SpotSettings
+from infra.config.model import CapacitySettings, ScalingSettings, Scheduled, SpotSettings
 from infra.config.values import Values
 from infra.planning import efa
 from infra.planning.instance_types import SPOT, NetworkFacts, facts
@@ -26,41 +26,39 @@ _NAMES = (
 )
 
 
-@dataclass(frozen=True)
-class Together:
-    """What keeps nodes in one zone. by_efa: EFA between nodes; grouped: they are launched into a placement group."""
+def together(values: Values, by_efa: bool, grouped: bool) -> str:
+    """Why the nodes are in one zone, and what lets them be in several; empty where they need not be together.
 
-    by_efa: bool
-    grouped: bool
+    by_efa: EFA between nodes; grouped: they are launched into a placement group.
+    """
+    if by_efa:
+        return "EFA traffic stays inside one availability zone; or efa: off"
+    if grouped:
+        return "a cluster placement group lies in one availability zone; or placementGroup: none"
+    return "EFA to FSx stays inside one availability zone; or fsxEfa: false" if values.flag("fsxEfa") else ""
 
 
-def spot(values: Values, known: NetworkFacts | None, kind: str, with_efa: bool, together: Together) -> SpotSettings:
-    """Spot capacity. with_efa: the launch template lists EFA interfaces."""
-    if kind != SPOT:
+def spot(
+    values: Values, known: NetworkFacts | None, bought: CapacitySettings, with_efa: bool, one_zone: str
+) -> SpotSettings:
+    """Spot capacity. with_efa: the launch template lists EFA interfaces. one_zone: see `together`."""
+    if bought.kind != SPOT:
         for key in declared(SpotSettings).values():
-            if values.changed(key.name):
-                values.refuse(key.name, f"nothing with capacityType {kind}, or spot there")
+            if values.changed(key.name) and SPOT not in [way.kind for way in bought.ways]:
+                values.refuse(key.name, f"nothing with capacityType {bought.kind}, or spot there")
         return SpotSettings()
-    given = SpotSettings(**values.section(SpotSettings))
-    if given.zones == 2:
-        _one_zone(values, together)
+    given, named = SpotSettings(**values.section(SpotSettings)), len(values.items("availabilityZones"))
+    if given.zones == 2 and one_zone:
+        values.refuse("spotZones", f"1: {one_zone}")
+    elif given.zones == 2 and named > 1:
+        values.refuse("spotZones", "1: availabilityZones names them")
+    elif named > 1 and not one_zone:
+        given = replace(given, zones=named)
     price = given.max_price_usd_per_hour
     if price and not values.refused("spotMaxPriceUsd") and not Decimal(price):
         values.refuse("spotMaxPriceUsd", "more than 0, or nothing for the on-demand price as the limit")
     _types(values, known, with_efa, given.types)
     return given
-
-
-def _one_zone(values: Values, together: Together) -> None:
-    """Refuse two zones where the nodes have to be together."""
-    if together.by_efa:
-        values.refuse("spotZones", "1: EFA traffic stays inside one availability zone; or efa: off")
-    elif together.grouped:
-        values.refuse(
-            "spotZones", "1: a cluster placement group lies in one availability zone; or placementGroup: none"
-        )
-    elif values.flag("fsxEfa"):
-        values.refuse("spotZones", "1: EFA to FSx stays inside one availability zone; or fsxEfa: false")
 
 
 def _types(values: Values, known: NetworkFacts | None, with_efa: bool, given: tuple[str, ...]) -> None:

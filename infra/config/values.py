@@ -5,14 +5,21 @@ from difflib import get_close_matches
 from typing import Any
 
 from flightline_node.names import earlier
-from infra.config.declare import SHOWN_SECRET, Value, declared
+from infra.config.declare import ARRAY, SHOWN_SECRET, Value, declared
 from infra.config.errors import Mistake
 from infra.config.model import BY_NAME, EARLIER, KEYS
 
 
 def today(raw: Mapping[str, Any]) -> dict[str, Any]:
     """The values under today's names of their keys. Beside today's own an earlier name stays, an unknown key."""
-    return {name if EARLIER.get(name) in raw else EARLIER.get(name, name): value for name, value in raw.items()}
+    return {name if EARLIER.get(name) in raw else EARLIER.get(name, name): _listed(name, raw) for name in raw}
+
+
+def _listed(name: str, raw: Mapping[str, Any]) -> Any:
+    """A value; of one that is a list by now its only item."""
+    value, key = raw[name], BY_NAME.get(EARLIER.get(name, ""))
+    one = key is not None and key.kind == ARRAY and isinstance(value, str)
+    return [value] * bool(value) if one else value
 
 
 def warnings(raw: Mapping[str, Any]) -> list[str]:

@@ -20,7 +20,7 @@ RESERVED_ADDRESSES = 5
 
 @dataclass(frozen=True)
 class Subnet:
-    """One subnet. name: "public-1"; zone: availability zone name; zone_index: 0 (the GPU zone) or 1."""
+    """One subnet. name: "public-1"; zone: availability zone name; zone_index: of that zone in the network's."""
 
     name: str
     cidr: str
@@ -30,24 +30,24 @@ class Subnet:
 
 
 def plan(network: NetworkSettings) -> tuple[Subnet, ...]:
-    """Public subnets, then private ones, alternating over the two zones; the first of each is in the GPU zone."""
+    """Public subnets, then private ones, alternating over the zones."""
     return tuple(_subnets(network, public=True)) + tuple(_subnets(network, public=False))
 
 
 def _subnets(network: NetworkSettings, public: bool) -> Iterator[Subnet]:
     kind = "public" if public else "private"
     for index, cidr in enumerate(network.public_cidrs if public else network.private_cidrs):
-        zone_index = index % 2
+        zone_index = index % len(network.zones.names)
         yield Subnet(f"{kind}-{index + 1}", cidr, network.zones.names[zone_index], zone_index, public)
 
 
 def gpu_subnets(network: NetworkSettings) -> tuple[Subnet, ...]:
-    """The private subnets of the GPU zone: the only ones that GPU nodes are launched into."""
-    return tuple(subnet for subnet in plan(network) if not subnet.public and subnet.zone_index == 0)
+    """The private subnets that GPU nodes are launched into."""
+    return tuple(subnet for subnet in plan(network) if not subnet.public and subnet.zone_index in network.zones.nodes)
 
 
 def nat_zones(network: NetworkSettings) -> tuple[int, ...]:
-    """Zone indexes that get a NAT gateway: (0,), (0, 1) or ()."""
+    """Zone indexes that get a NAT gateway: the first, all or none."""
     if network.nat == NAT_NONE:
         return ()
     zones = {subnet.zone_index for subnet in plan(network)}
@@ -65,6 +65,11 @@ def nat_for(network: NetworkSettings, zone_index: int) -> int | None:
 def addresses(cidr: str) -> int:
     """Addresses of a subnet that instances can have."""
     return IPv4Network(cidr).num_addresses - RESERVED_ADDRESSES
+
+
+def nth(number: int) -> str:
+    """The word for a block's place."""
+    return ("first", "second", "third", "fourth", "fifth", "sixth")[number] if number < 6 else f"{number + 1}th"
 
 
 def parse(text: str) -> IPv4Network:

@@ -66,7 +66,7 @@ def place(stack: str) -> Place:
 def plan(stack: str, image: FoundImage | None = None, **changes: Any) -> ClusterPlan:
     """What the components of an example stack read, with some keys changed."""
     found, where = settings(stack, **changes), place(stack)
-    return ClusterPlan(found, stack, names(found.cluster_name, where, found.network.zones.gpu_id), where, image)
+    return ClusterPlan(found, stack, names(found.cluster_name, where, found.network.zones.home_id), where, image)
 
 
 def planned_names(stack: str) -> Names:

@@ -180,7 +180,7 @@ def test_storage_versions_what_would_hurt_to_lose():
 def test_storage_puts_the_express_bucket_into_the_zone_of_the_nodes():
     assert storage(s3Express=False).of("aws:s3/directoryBucket:DirectoryBucket") == []
     (express,) = storage(s3Express=True).of("aws:s3/directoryBucket:DirectoryBucket")
-    zone = plan().settings.network.zones.gpu_id
+    zone = plan().settings.network.zones.home_id
     assert express.props["location"] == {"name": zone, "type": "AvailabilityZone"}
 
 

@@ -236,5 +236,5 @@ def test_the_placement_group_and_the_directory_bucket_are_what_the_apis_take(mod
         "CreateBucketConfiguration": emulated.by_model(shape.members["CreateBucketConfiguration"], chosen),
     }
     assert report(models, "s3", "CreateBucket", params) == ""
-    zone = stacks.settings("local").network.zones.gpu_id
+    zone = stacks.settings("local").network.zones.home_id
     assert bucket.props["bucket"].endswith(f"--{zone}--x-s3")

@@ -81,4 +81,47 @@ def accelerate():
         adam.step()
 
 
-{"hf": hf, "lightning": lightning, "accelerate": accelerate}[TRAINER]()
+def torchtitan():
+    """Its own program, FSDP2 and loader on a debug model; titan_cpu.py answers for the GPU."""
+    sys.argv[1:] = sys.argv[4:]  # read when it is imported
+    from tests.training import titan_cpu
+
+    titan_cpu.prepare()
+    from torchtitan.datasets import hf_datasets
+
+    loaded = hf_datasets.HuggingFaceDataset.__iter__
+
+    def counted(self):
+        for count, sample in enumerate(loaded(self), 1):
+            inject(count)
+            time.sleep(0.03)
+            yield sample
+
+    hf_datasets.HuggingFaceDataset.__iter__ = counted
+    titan_cpu.run()
+
+
+def pipeline():
+    """Written here: a stage on each rank, which meet in sends and receives alone. (PyTorch's own schedules end over gloo.)"""
+    torch.distributed.init_process_group("gloo")
+    rank, last = torch.distributed.get_rank(), torch.distributed.get_world_size() - 1
+    model = torch.nn.Linear(32, 32)
+    adam = torch.optim.AdamW(model.parameters())
+    for count in range(1, STEPS + 1):
+        inject(count)
+        time.sleep(0.03)
+        given, back = torch.ones(8, 32), torch.empty(8, 32)
+        if rank > 0:
+            torch.distributed.recv(given, rank - 1)
+        made = model(given.requires_grad_())
+        if rank < last:
+            torch.distributed.send(made.detach(), rank + 1)
+            torch.distributed.recv(back, rank + 1)
+        made.backward(back if rank < last else made.detach())
+        if rank > 0:
+            torch.distributed.send(given.grad, rank - 1)
+        adam.step()
+        adam.zero_grad()
+
+
+{"hf": hf, "lightning": lightning, "accelerate": accelerate, "torchtitan": torchtitan, "pipeline": pipeline}[TRAINER]()

@@ -41,17 +41,18 @@ def assets(place):
     (place / "text" / "data.json").write_text("".join(json.dumps({"text": line}) + "\n" for line in lines))
 
 
+def options(place):
+    """torchtitan's, of a small run below a place that has the assets."""
+    paths = {"model.hf_assets_path": "assets", "training.dataset_path": "text", "job.dump_folder": "out"}
+    return [f"--{name}={value}" for name, value in {**GIVEN, **{key: place / at for key, at in paths.items()}}.items()]
+
+
 def launched(place):
     """The launcher with torchtitan as a job of two ranks."""
     torchrun = place / "torchrun"
     torchrun.write_text(f'#!/bin/sh\nexec {PYTHON} -m torch.distributed.run "$@"\n')
     torchrun.chmod(0o755)
-    paths = {
-        "model.hf_assets_path": place / "assets",
-        "training.dataset_path": place / "text",
-        "job.dump_folder": place / "out",
-    }
-    command = ["-m", "tests.training.titan_cpu", "--checkpoint.enable", *(f"--{name}={value}" for name, value in {**GIVEN, **paths}.items())]  # fmt: skip
+    command = ["-m", "tests.training.titan_cpu", "--checkpoint.enable", *options(place)]
     environment = {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1", "HF_HOME": str(place / "hf")}
     settings = {"torchrun": str(torchrun), "ranks": 2, "environment": environment, "gate": [], "logs": str(place / "logs"),
                 "restarts": 3, "pause_s": 1, "join_s": 60, "grace_s": 60}  # fmt: skip

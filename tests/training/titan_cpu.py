@@ -18,15 +18,20 @@ ANSWERS = {
 }
 
 
-def main():
-    """As python -m torchtitan.train."""
+def prepare():
+    """Before anything of torchtitan is imported."""
     barrier = dist.barrier
     dist.barrier = lambda *given, device_ids=None, **more: barrier(*given, **more)
     torch._utils._get_available_device_type = lambda: "cpu"
     for name, answer in ANSWERS.items():
         setattr(torch.cpu, name, answer)
+
+
+def run():
+    """As python -m torchtitan.train."""
     runpy.run_module("torchtitan.train", run_name="__main__")
 
 
 if __name__ == "__main__":
-    main()
+    prepare()
+    run()

@@ -11,6 +11,7 @@ from ..tell.training_run import event_of
 from . import texts, words
 from .journals import files, is_journal, text
 from .plan import LaunchPlan, is_here
+from .said import REPORT
 
 OWN_WORDS = (words.OWN, words.MEMORY)
 TWICE, THRICE = 2, 3
@@ -18,6 +19,8 @@ TWICE, THRICE = 2, 3
 TAIL = 1 << 20
 STEP = re.compile(r"\b(?:global[_ ]?step|step|iteration|iter)s?\b['\"]?\s*[:=]?\s*(\d+)|\| *(\d+)/\d+ \[", re.I)
 """A step in a program's output: torchtitan's and Lightning's, Megatron's iteration, the bar of tqdm."""
+MISUSED = re.compile(r"^\s*exitcode\s*: 2 \(pid", re.M)
+"""In torchrun's report: no file of that name, or an option that the program does not know. Neither mends itself."""
 LIVE = re.compile(r"0x[0-9a-f]+|\bpid[= ']*\d+|/tmp/\S+", re.I)
 """What differs between two starts of one fault."""
 
@@ -109,6 +112,12 @@ def _all(plan: LaunchPlan, since: float, folder: str) -> Iterator[Tuple[float, S
             at, said = float((message.get("extraInfo") or {}).get("timestamp") or 0) + 1, str(message.get("message"))
             if at >= since:
                 yield at, StartFault(said, None, words.word_of(said))
+    yield from _of_folder(folder)
+
+
+def _of_folder(folder: str) -> Iterator[Tuple[float, StartFault]]:
+    if folder and MISUSED.search(_tail(f"{folder}/{REPORT}")):
+        yield float("inf"), StartFault("a rank ended with 2, as Python and argparse do at wrong words", None, words.OWN)
     for path in _printed(folder):
         for one in texts.read(_tail(path), rank=0).seen:
             if one.word in (*OWN_WORDS, words.HARDWARE, words.SPACE):

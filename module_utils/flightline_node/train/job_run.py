@@ -7,11 +7,12 @@ import pwd
 import signal
 import subprocess
 import time
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, BinaryIO, Callable, Dict, List, Optional, cast
 
 from . import claiming, faults, herald, journals, obstacles, ranks, told, words
 from .faults import StartFault
 from .plan import LaunchPlan, is_here
+from .said import REPORT, TorchrunReport
 from .starts import StartEvidence
 from .watching import REQUEUE as REQUEUE_IT
 from .watching import StallWatch
@@ -193,8 +194,13 @@ class JobRun:
         argv = self.evidence.begin()
         environment = {**environment, **self.evidence.environment(environment)}
         self._begun += 1
-        self._process = subprocess.Popen(argv, cwd=self.plan.workdir, env=environment, **as_user)
-        return self._wait(self._process)
+        self._process = subprocess.Popen(
+            argv, cwd=self.plan.workdir, env=environment, stderr=subprocess.PIPE, **as_user
+        )
+        report = TorchrunReport(cast(BinaryIO, self._process.stderr))
+        status = self._wait(self._process)
+        self.evidence.keep(REPORT, report.text())
+        return status
 
     def _wait(self, process: subprocess.Popen[bytes]) -> int:
         """Its exit status. Once told to end, the ranks have the grace; then everything is killed, as after a hang."""

@@ -109,6 +109,12 @@ class StartEvidence:
             with as_user(self._plan.user), contextlib.suppress(OSError):
                 self._write()
 
+    def keep(self, name: str, content: bytes) -> None:
+        """Put a file beside the ranks' logs; nothing where there is nothing."""
+        if self.folder and content:
+            with as_user(self._plan.user), contextlib.suppress(OSError):
+                Path(self.folder, name).write_bytes(content)
+
     def end(self, status: int, fault: StartFault) -> None:
         """Complete the folder, and forget the oldest ones."""
         self.note(

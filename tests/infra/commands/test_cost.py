@@ -83,6 +83,33 @@ def test_a_kubernetes_cluster_and_its_own_nodes_cost_when_the_gpu_nodes_are_gone
     assert {"EKS cluster", "3 x m7i.xlarge"} <= set(lasting)
 
 
+LISTED = {"BoxUsage": "0.8048", "NatGateway-Hours": "0.045", "PublicIPv4": "0.005", "gp3": "0.08"}
+"""us-east-1, from AWS' price pages of EC2, VPC and EBS (September 2026)."""
+
+
+class Listed:
+    def price(self, query):
+        amount = next((usd for word, usd in LISTED.items() if word in query.key), None)
+        if amount is None:
+            raise PriceError(f"saw no price, wanted one for {query.key}")
+        return Price(Decimal(amount), "USD", query.unit, "2026-09-10T00:00:00+00:00")
+
+
+def test_the_example_for_trying_stays_within_its_own_budget_with_its_nat_gateway_and_volume():
+    whole = bill(book=Listed())
+    assert whole.complete and {"1 NAT gateway", "1 public address", "1 root volumes, 200 GiB gp3"} < set(what(whole))
+    assert round(whole.per_month(), 1) == Decimal("640.0")
+    assert whole.per_month() < describe.values("dev", ROOT)["monthlyBudgetUsd"]
+
+
+def test_of_several_ways_and_zones_the_one_in_use_is_counted_and_each_zone_has_its_gateway():
+    order = ["capacity-block cr-0123456789abcdef0 us-east-1a", "on-demand"]
+    first, second = (bill({"capacityOrder": order, "capacityChosen": one}).lines[0] for one in ("", "on-demand"))
+    assert (first.per_hour, second.per_hour) == (0, 2)
+    zones = {"natGateways": "per-az", "availabilityZones": ["us-east-1a", "us-east-1b", "us-east-1c"]}
+    assert "3 NAT gateways" in what(bill(zones))
+
+
 def test_what_has_no_price_is_never_counted_as_nothing():
     whole = bill(book=Book(missing="NAT"))
     assert not whole.complete
@@ -209,7 +236,7 @@ def test_prices_of_an_earlier_call_are_shown_with_their_date(tmp_path, monkeypat
     done = run("dev")
     assert done.exit_code == 0
     assert "prices as of 2026-11-01" in done.output
-    assert "over monthlyBudgetUsd, 200" in done.output
+    assert "over monthlyBudgetUsd, 700" in done.output
     said = json.loads(run("dev", "--json").output)
     assert (said["complete"], said["over_budget"], said["currency"]) == (True, True, "USD")
 
@@ -319,11 +346,11 @@ def with_prices(place, currencies, monkeypatch, **changes):
 
 
 def test_yuan_are_never_compared_with_a_budget_in_dollars(tmp_path, monkeypatch):
-    """1,195 CNY a month was "over monthlyBudgetUsd, 200"."""
+    """1,195 CNY a month was "over monthlyBudgetUsd, 700"."""
     done, arguments = with_prices(tmp_path, ["CNY"], monkeypatch, **{"aws:region": "cn-north-1"})
     assert done.exit_code == 0
     assert "in all, CNY" in done.output
-    assert "CNY a month is not compared with monthlyBudgetUsd, 200" in done.output
+    assert "CNY a month is not compared with monthlyBudgetUsd, 700" in done.output
     said = json.loads(CliRunner().invoke(cost.command, [*arguments, "--json"]).output)
     assert (said["currency"], said["over_budget"]) == ("CNY", None)
 

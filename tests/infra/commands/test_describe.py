@@ -44,8 +44,8 @@ def test_down_says_whether_the_data_stays(stack):
 def test_it_says_whether_pulumi_asks(action, monkeypatch):
     monkeypatch.chdir(ROOT)
     asked, answered = (CliRunner().invoke(describe.main, [*more, action, "dev"]).output for more in ((), ("--yes",)))
-    assert asked.endswith("shows the preview next and asks.\n")
-    assert answered.endswith("shows the preview next and goes on.\n")
+    assert asked.endswith("shows the preview next and asks.\n") == (action != "recover")
+    assert answered.endswith("shows the preview next and goes on.\n") == (action != "recover")
 
 
 def test_an_unknown_stack_is_refused_with_the_known_ones(monkeypatch):
@@ -91,6 +91,10 @@ def test_the_script_says_what_it_lacks(tmp_path, arguments, words):
 
 # A stand-in for Pulumi's command line: it writes down what it is asked, and tells invented outputs.
 PULUMI = """#!/bin/sh
+case "$*" in
+    "stack export"*) echo "{}"; exit ;;
+    "whoami --json") echo '{"url": "file:///nowhere"}'; exit ;;
+esac
 echo "$*" >>"$CALLS"
 case "$*" in
     "state unprotect"*) [ -z "$UNLOCKED" ] || exit 255 ;;
@@ -100,8 +104,9 @@ case "$*" in
 esac
 """
 PYTHON = f"""#!/bin/sh
-# ansible-core for the nodes comes from an index, which a test does not ask.
+# ansible-core for the nodes comes from an index, and whether an account is ready from AWS: a test asks neither.
 [ "$2" != infra.node_ansible ] || exit 0
+[ "$2" != infra.ready ] || exit "${{NOT_READY:-0}}"
 exec {sys.executable} "$@"
 """
 
@@ -146,6 +151,12 @@ def test_up_updates_the_stack_and_gives_its_outputs_to_ansible(cluster, tmp_path
     ]
     written = json.loads((tmp_path / "inventory" / link.STACK_FILE).read_text())
     assert written[link.VARIABLE]["cluster_name"] == OUTPUTS["cluster_name"]
+
+
+@pytest.mark.parametrize("status", ["1", "2"])
+def test_nothing_is_built_in_an_account_that_is_not_ready_unless_nobody_wants_to_know(cluster, status):
+    assert cluster("up", ends=int(status), NOT_READY=status) == ["stack select --create dev --non-interactive"]
+    assert "up --stack dev" in cluster("up", NOT_READY=status, READY="no")
 
 
 @pytest.mark.parametrize(("env", "yes"), [({}, False), ({"YES": ""}, False), ({"YES": "1"}, True)])

@@ -27,6 +27,7 @@ GROUND: dict[str, tuple[str, dict[str, Any]]] = {
     "ssh": ("dev", {"accessMode": "ssh", "sshKeyName": "me", "sshCidrs": ["203.0.113.0/24"], "headNode": True}),
     "head": ("dev", {"headNode": True}),
     "fsx": ("p5-reservation", {}),
+    "capacityChosen": ("dev", {"capacityOrder": ["on-demand", "spot"]}),
     "capacityReservationId": ("p5-reservation", {}),
     "thresholdEfa": ("p5-reservation", {}),
     "packageSource": ("dev", {"ami": "ami-0123456789abcdef0"}),
@@ -39,7 +40,9 @@ GROUND: dict[str, tuple[str, dict[str, Any]]] = {
 OTHER: dict[str, Any] = {
     "clusterName": "another",
     "orchestrator": "slurm",
-    "availabilityZone": "us-east-1b",
+    "availabilityZones": ["us-east-1b"],
+    "capacityOrder": ["spot", "on-demand"],
+    "capacityChosen": "spot",
     "efa": "off",
     "vpcCidr": "10.0.0.0/17",
     "publicSubnetCidrs": ["10.0.3.0/24", "10.0.4.0/24"],

@@ -11,7 +11,7 @@ from infra.config.errors import ConfigError
 from infra.config.kubernetes import WITHOUT_MEANING
 from infra.config.model import BY_NAME, KubernetesSettings
 from infra.config.reader import read
-from infra.planning import endpoints, iam, instance_types, kubernetes, quotas, subnets
+from infra.planning import endpoints, iam, instance_types, kubernetes, subnets
 from infra.planning.monitoring import rules
 from infra.planning.names import KUBERNETES_ROLES
 from tests.infra.plans.test_ends import others
@@ -63,13 +63,13 @@ REFUSED = [
     ("cpuInstanceType", {"cpuInstanceType": "big"}, "an EC2 type"),
     ("cpuNodeMaximum", {"cpuNodeCount": 6}, "cpuNodeCount (6) or more"),
     ("gpuInstanceType", {"gpuInstanceType": "trn1.32xlarge"}, "NVIDIA GPUs"),
-    ("privateSubnetCidrs", {"privateSubnetCidrs": ["10.0.101.0/24"]}, "two blocks, one for each availability zone"),
+    ("privateSubnetCidrs", {"privateSubnetCidrs": ["10.0.101.0/24"]}, "2 blocks, one for each availability zone"),
     ("privateSubnetCidrs", {"gpuNodeCount": 3}, "a first block with 263 addresses: 3 GPU nodes and 4 others with 33"),
     ("privateSubnetCidrs", {"podsPerNode": 110}, "others with 113 each (podsPerNode)"),
     ("natGateways", {"natGateways": "none"}, "interfaceEndpoints true"),
-    ("availabilityZone", {"capacityType": "capacity-block", "gpuInstanceType": "p5.48xlarge",
+    ("availabilityZones", {"capacityType": "capacity-block", "gpuInstanceType": "p5.48xlarge",
                           "capacityReservationId": "cr-0123456789abcdef0"}, "the zone of the capacity-block"),
-    ("spotInstanceTypes", {"capacityType": "capacity-block", "gpuInstanceType": "p5.48xlarge", "availabilityZone": "us-east-1a",
+    ("spotInstanceTypes", {"capacityType": "capacity-block", "gpuInstanceType": "p5.48xlarge", "availabilityZones": ["us-east-1a"],
                            "capacityReservationId": "cr-0123456789abcdef0", "spotInstanceTypes": ["p5e.48xlarge"]},
      "nothing with capacityType capacity-block"),
 ]  # fmt: skip
@@ -202,9 +202,3 @@ def test_launches_are_told_of_the_group_that_eks_makes():
     (launch,) = [one for one in rules(planned_names("eks"), agent=False) if one.key == "launch"]
     assert json.loads(launch.pattern)["detail"] == {"AutoScalingGroupName": [{"prefix": "eks-train-eks-gpu-"}]}
     assert "watch" not in {one.key for one in rules(planned_names("eks"), agent=False)}
-
-
-def test_a_group_larger_than_the_quota_is_said():
-    assert quotas.node_group(settings("eks").nodes) is None
-    large = settings("eks", gpuNodeMaximum=500, podsPerNode=10, privateSubnetCidrs=["10.0.64.0/18", "10.0.128.0/18"])
-    assert "takes 450 nodes" in (quotas.node_group(large.nodes) or "")

@@ -1,10 +1,9 @@
-"""Spot from several types and zones, protection, schedules, and the quota note: what is refused and what is asked of AWS."""
+"""Spot from several types and zones, protection, schedules: what is refused and what is asked of AWS."""
 
 from datetime import datetime, timezone
 from unittest import mock
 
 import jinja2
-import pulumi
 import pytest
 import yaml
 
@@ -13,7 +12,7 @@ from flightline.cloud.functions.alert_router import watch
 from flightline.cloud.signals import BUSIEST_GPU
 from flightline_node.act import ending
 from infra.config.model import BY_NAME
-from infra.planning import alarms, lifecycle, quotas
+from infra.planning import alarms, lifecycle
 from infra.planning.zones import ZoneOffering
 from tests.infra import program, stacks
 from tests.infra.plans.test_settings import BLOCK, RESERVATION, SPOT, errors, only
@@ -243,24 +242,13 @@ def test_the_memory_alarm_of_several_types_is_for_the_smallest_gpu():
     assert threshold(spotInstanceTypes=["g6.48xlarge"]) < threshold()
 
 
-def test_the_interface_quota_is_named_before_it_is_met():
-    def note(count):
-        return quotas.interfaces(stacks.settings("dev", gpuInstanceType="p5.48xlarge", gpuNodeCount=count).nodes)
-
-    assert note(75) is None
-    assert "take 2508 network interfaces (33 each)" in str(note(76)) and "L-DF5E4CA3" in str(note(76))
-
-
-def test_scaling_to_zero_and_back_changes_the_groups_size_and_nothing_else(monkeypatch):
+def test_scaling_to_zero_and_back_changes_the_groups_size_and_nothing_else():
     """A placement group or a template that came and went with the count would replace the nodes' neighbourhood."""
-    said = []
-    monkeypatch.setattr(pulumi.log, "warn", lambda text, *_, **__: said.append(text))
     none, many = (
         program.run("dev", changes={"gpuInstanceType": "p5.48xlarge", "amiPin": "", "gpuNodeCount": count})
         for count in (0, 160)
     )
     assert none.error is None
-    assert [text for text in said if "network interfaces" in text], "the quota is said"
     assert {one.name for one in none.custom} == {one.name for one in many.custom}
 
     def plain(props):

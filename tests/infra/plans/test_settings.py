@@ -27,7 +27,7 @@ from tools import stack_settings
 
 REGION = "us-east-1"
 WEBHOOK = "https://hooks.slack.com/services/T00000000/B00000000/abcdefghijklmnopqrstuvwx"
-ZONE = {"availabilityZone": "us-east-1a"}
+ZONE = {"availabilityZones": ["us-east-1a"]}
 BLOCK = {"gpuInstanceType": "p5en.48xlarge", "capacityType": "capacity-block", **ZONE}
 RESERVATION = {"capacityType": "reservation", **ZONE}
 RESERVATION_ID = "cr-0123456789abcdef0"
@@ -180,15 +180,15 @@ BAD = [
     ("clusterName", {"clusterName": "a--b"}, "single hyphens"),
     ("clusterName", {"clusterName": "ab"}, "three"),
     ("clusterName", {"clusterName": "a-cluster-with-quite-a-long-name"}, "at most"),
-    ("availabilityZone", {"availabilityZone": "us-east-1"}, "zone name"),
-    ("availabilityZone", {"availabilityZone": "us-west-2a"}, "a zone of the region: us-east-1a (use1-az1)"),
+    ("availabilityZones", {"availabilityZones": ["us-east-1"]}, "zone names"),
+    ("availabilityZones", {"availabilityZones": ["us-west-2a"]}, "a zone of the region: us-east-1a (use1-az1)"),
     ("vpcCidr", {"vpcCidr": "10.0.0.0/15"}, "/16 to /28"),
     ("vpcCidr", {"vpcCidr": "10.0.0.1/16"}, "the block's first address: 10.0.0.0/16"),
     ("vpcCidr", {"vpcCidr": "8.8.0.0/16"}, "inside one of 10.0.0.0/8"),
     ("vpcCidr", {"vpcCidr": "ten"}, "an IPv4 block"),
     ("privateSubnetCidrs", {"privateSubnetCidrs": ["10.1.0.0/24", "10.0.102.0/24"]}, "inside the VPC's 10.0.0.0/16"),
     ("privateSubnetCidrs", {"privateSubnetCidrs": ["10.0.2.0/24", "10.0.102.0/24"]}, "a block apart from 10.0.2.0/24"),
-    ("privateSubnetCidrs", {"privateSubnetCidrs": ["10.0.101.0/24"]}, "two blocks"),
+    ("privateSubnetCidrs", {"privateSubnetCidrs": ["10.0.101.0/24"]}, "2 blocks"),
     ("privateSubnetCidrs", {"privateSubnetCidrs": ["10.0.101.0/29", "10.0.102.0/24"]}, "/16 to /28"),
     ("privateSubnetCidrs", {"gpuNodeCount": 300}, "316 addresses"),
     ("publicSubnetCidrs", {"publicSubnetCidrs": ["10.0.1.0/24", "10.0.1.128/25"]}, "apart from 10.0.1.0/24"),
@@ -207,8 +207,8 @@ BAD = [
     ("gpuNodeMinimum", {"gpuNodeMinimum": -1}, "0 or more"),
     ("efa", {"efa": "on", "gpuInstanceType": "g6.xlarge"}, "g6.xlarge has no EFA"),
     ("capacityType", {"capacityType": "capacity-block", **ID, **ZONE}, "g6.xlarge is sold"),
-    ("availabilityZone", {"capacityType": "reservation", **ID}, "the zone of the reservation"),
-    ("availabilityZone", {**BLOCK, "availabilityZone": "", **ID}, "the zone of the capacity-block"),
+    ("availabilityZones", {"capacityType": "reservation", **ID}, "the zone of the reservation"),
+    ("availabilityZones", {**BLOCK, "availabilityZones": [], **ID}, "the zone of the capacity-block"),
     ("capacityReservationId", RESERVATION, "the reservation's id"),
     ("capacityReservationId", BLOCK, "the capacity-block's id"),
     ("capacityReservationId", {"capacityType": "spot", **ID}, "nothing with capacityType spot"),
@@ -277,6 +277,8 @@ BAD = [
     ("fsxNoSquash", {"fsxSizeGib": 1200, "fsxRootSquash": "1:1", "fsxNoSquash": ["1.1.1.1@tcp"] * 65}, "at most 64"),
     ("emulatorEndpoint", {"emulatorEndpoint": "https://aws.example.com:443"}, "a loopback URL"),
     ("emulatorEndpoint", {"emulatorEndpoint": "http://127.0.0.1:5000@evil.example.com"}, "a loopback URL"),
+    ("capacityOrder", {"capacityOrder": ["reserved"]}, "on-demand, spot, or KIND CR-ID ZONE"),
+    ("capacityChosen", {"capacityChosen": "spot"}, "nothing without capacityOrder"),
     ("gpuNodeCuont", {"gpuNodeCuont": 4}, "did you mean gpuNodeCount?"),
 ]
 
@@ -376,18 +378,18 @@ def test_all_mistakes_come_at_once_in_the_order_of_the_keys():
 
 
 def test_a_zone_that_does_not_offer_the_type():
-    raw = {"availabilityZone": "us-east-1b", **P5}
-    only(raw, "availabilityZone", says="offers p5.48xlarge: us-east-1c", lookup=lambda _: offer(REGION, ("c",)))
-    only({}, "availabilityZone", says="a region that offers g6.xlarge", lookup=lambda _: offer(REGION, ()))
+    raw = {"availabilityZones": ["us-east-1b"], **P5}
+    only(raw, "availabilityZones", says="offers p5.48xlarge: us-east-1c", lookup=lambda _: offer(REGION, ("c",)))
+    only({}, "availabilityZones", says="a region that offers g6.xlarge", lookup=lambda _: offer(REGION, ()))
     one = ZoneOffering((Zone("us-east-1a", "use1-az1"),), None)
-    only({}, "availabilityZone", says="two availability zones", lookup=lambda _: one)
+    only({}, "availabilityZones", says="two availability zones", lookup=lambda _: one)
 
 
 def test_the_zone_is_chosen_where_the_type_is_offered():
     chosen = read({}, REGION, lambda _: offer(REGION, ("c",))).network.zones
-    assert (chosen.gpu_name, chosen.gpu_id) == ("us-east-1c", "use1-az3")
+    assert (chosen.gpu_name, chosen.home_id) == ("us-east-1c", "use1-az3")
     assert chosen.names[1] == "us-east-1a"
-    by_id = taken({"availabilityZone": "use1-az2"}).network.zones
+    by_id = taken({"availabilityZones": ["use1-az2"]}).network.zones
     assert by_id.gpu_name == "us-east-1b"
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 
 import pytest
 from click.testing import CliRunner
@@ -65,6 +66,51 @@ def test_each_start_keeps_its_evidence_and_blame_reads_the_last_one(tmp_path):
     assert "KeyError: 2" in json.loads(found.output)["blames"][0]["why"]
     earlier = CliRunner().invoke(command, [str(tmp_path / "logs/demo/starts/00000"), "--json"])
     assert json.loads(earlier.output)["blames"][0]["cause"] == "hardware"
+
+
+KILLED = """[default1]:step: 9 of a rank, which has its own log
+E1126 torch/distributed/elastic/multiprocessing/api.py:984] failed (exitcode: -9) local_rank: 2 (pid: 4711) of binary: python
+torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
+============================================================
+train.py FAILED
+------------------------------------------------------------
+Root Cause (first observed failure):
+[0]:
+  time      : 2026-11-26_08:00:00
+  host      : gpu-02
+  rank      : 2 (local_rank: 2)
+  exitcode  : -9 (pid: 4711)
+  error_file: <N/A>
+  traceback : Signal 9 (SIGKILL) received by PID 4711
+============================================================
+"""
+
+
+def test_what_torchrun_itself_says_of_an_end_is_kept_with_the_start(tmp_path):
+    (tmp_path / "report").write_text(KILLED)
+    site = Site(tmp_path, f"[ $start -lt 2 ] || exit 0; cat {tmp_path}/report >&2; exit 1", pause_s=0.01)
+    status, said = site.run()
+    assert status == 0 and "Signal 9 (SIGKILL)" in said and "[default1]:step: 9" in said, "it is also shown"
+    kept = (tmp_path / "logs/demo/starts/00000/torchrun.err").read_text()
+    assert "exitcode  : -9" in kept and "default1" not in kept
+    assert not (tmp_path / "logs/demo/starts/00001/torchrun.err").exists(), "it said nothing"
+    found = CliRunner().invoke(command, [str(tmp_path / "logs/demo/starts/00000"), "--json"])
+    (one,) = json.loads(found.output)["blames"]
+    assert (one["kind"], one["rank"], one["cause"], one["node"]) == ("vanished", 2, "died", "gpu-02")
+
+
+def test_a_program_that_refuses_its_own_words_is_not_started_twenty_times(tmp_path):
+    (tmp_path / "report").write_text(KILLED.replace("exitcode  : -9", "exitcode  : 2").replace("Signal 9", "To enable"))
+    site = Site(tmp_path, f"cat {tmp_path}/report >&2; exit 1", pause_s=0.01, restarts=20)
+    status, said = site.run()
+    assert (status, site.count("starts")) == (70, 3) and "wrong words" in said
+
+
+def test_a_child_that_outlives_torchrun_holds_nothing_up(tmp_path):
+    site = Site(tmp_path, "sleep 30 & echo $! > $0.pid; exit 0")
+    began = time.monotonic()
+    assert site.run()[0] == 0 and time.monotonic() - began < 20
+    os.kill(int((tmp_path / "torchrun.pid").read_text()), 9)
 
 
 def test_a_rank_is_known_by_what_the_launcher_wrote(tmp_path):
