@@ -17,6 +17,7 @@ from infra.components.file_system import FileSystem, FileSystemArgs
 from infra.components.functions import Functions
 from infra.components.gpu_nodes import GpuNodes, GpuNodesArgs
 from infra.components.head_node import HeadNode
+from infra.components.keys import with_key
 from infra.components.kubernetes_cluster import KubernetesCluster
 from infra.components.log_groups import LogGroups
 from infra.components.monitoring import Monitoring
@@ -68,7 +69,8 @@ class GpuCluster(Component):
     ) -> None:
         super().__init__(name, plan, opts=opts)
         self._given = args or GpuClusterArgs()
-        self.plan = plan = replace(plan, within=self, part_prefix="" if self._given.at_top else f"{name}-")
+        prefix = "" if self._given.at_top else f"{name}-"
+        self.plan = plan = with_key(replace(plan, within=self, part_prefix=prefix))
         self.artifacts: list[pulumi.Resource] = []
         settings, part = plan.settings, plan.part
         if self._given.eks_cluster and not settings.on_kubernetes:
@@ -197,8 +199,8 @@ class GpuCluster(Component):
             profile_name=access.node_profile.name,
             security_group_ids=[self.fabric.id],
             subnet_ids=self.network.gpu_subnet_ids,
-            # A node needs its way out, its role's policies and its package from the first second.
-            ready=[self.network, access, self.fabric, package, *self.artifacts],
+            # A node needs its way out, its role's policies, its package and who tells its group from the first second.
+            ready=[self.network, access, self.fabric, self.functions, package, *self.artifacts],
         )
         return GpuNodes(self.plan.part("nodes"), self.plan, args)
 

@@ -6,6 +6,8 @@ from typing import Any
 import pulumi
 import pulumi_aws as aws
 
+from infra.planning import endpoints
+
 from .base import ClusterPlan, Component
 
 
@@ -48,6 +50,7 @@ class Endpoints(Component):
             f"{self._name}-{service}",
             vpc_id=self._vpc_id,
             service_name=f"com.amazonaws.{self.place.region}.{service}",
+            policy=endpoints.policy(service, (self.place.account, *self.plan.settings.trusted_accounts)),
             tags=self.tags(service),
             opts=self.child(),
             **kind,

@@ -114,9 +114,16 @@ class FileSystem(Component):
             )
             if log_group
             else None,
+            kms_key_id=self.plan.key_arn,
+            root_squash_configuration=aws.fsx.LustreFileSystemRootSquashConfigurationArgs(
+                root_squash=fsx.root_squash, no_squash_nids=list(fsx.no_squash) or None
+            )
+            if fsx.root_squash
+            else None,
             tags=self.tags("lustre"),
             # FSx looks into its security group when it is asked for a file system, and refuses one that is closed.
-            opts=self.kept(depends_on=rules),
+            # A file system keeps the key it was made with: another one means another file system.
+            opts=self.kept(depends_on=rules, ignore_changes=["kmsKeyId"]),
         )
 
     def _link(self, made: aws.fsx.LustreFileSystem, url: pulumi.Input[str]) -> None:

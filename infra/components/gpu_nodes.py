@@ -10,7 +10,7 @@ import pulumi_aws as aws
 from flightline import contract
 from infra.config.model import Scheduled
 from infra.planning import efa
-from infra.planning.lifecycle import HOLD_S
+from infra.planning.lifecycle import hook_s
 
 from .base import ClusterPlan, Component
 from .launch_template import TemplateArgs, launch_template, placement_group
@@ -198,7 +198,7 @@ class GpuNodes(Component):
             "name": self.names.launch_hook,
             "lifecycle_transition": LAUNCHING,
             "default_result": "ABANDON",
-            "heartbeat_timeout": self.plan.settings.boot.time_limit_minutes * 60,
+            "heartbeat_timeout": hook_s(self.plan.settings.boot.minutes),
         }
 
     def _group_tags(self) -> list[aws.autoscaling.GroupTagArgs]:
@@ -221,6 +221,6 @@ class GpuNodes(Component):
             lifecycle_transition=TERMINATING,
             # Either result ends the node; this one lets hooks of others have their time as well.
             default_result="CONTINUE",
-            heartbeat_timeout=HOLD_S,
+            heartbeat_timeout=hook_s(self._settings.scaling.drain_minutes),
             opts=self.child(),
         )

@@ -44,8 +44,9 @@ class KubernetesCluster(Component):
         self.security_group_id = there.vpc_config.apply(lambda found: str(found.cluster_security_group_id))
 
     def _make(self, subnet_ids: Sequence[pulumi.Input[str]]) -> None:
-        names, settings = self.names, self.plan.settings.kubernetes
+        plan, names, settings = self.plan, self.names, self.plan.settings.kubernetes
         self.secrets_key = self.key(f"Kubernetes secrets of {names.kubernetes_cluster}", names.kubernetes_key_alias)
+        self._encrypts_with = plan.key_arn or self.secrets_key.arn
         # Made before the cluster, which makes it without a retention.
         self.log = self.log_group("log", names.kubernetes_log_group)
         self.cluster = self._cluster(settings, subnet_ids)
@@ -79,7 +80,7 @@ class KubernetesCluster(Component):
                 bootstrap_cluster_creator_admin_permissions=False,
             ),
             encryption_config=aws.eks.ClusterEncryptionConfigArgs(
-                provider=aws.eks.ClusterEncryptionConfigProviderArgs(key_arn=self.secrets_key.arn),
+                provider=aws.eks.ClusterEncryptionConfigProviderArgs(key_arn=self._encrypts_with),
                 resources=["secrets"],
             ),
             enabled_cluster_log_types=list(kubernetes.LOG_TYPES),
@@ -88,7 +89,8 @@ class KubernetesCluster(Component):
             # A control plane that upgrades itself under a run costs more than the months of extended support.
             upgrade_policy=aws.eks.ClusterUpgradePolicyArgs(support_type="EXTENDED"),
             tags=self.tags(),
-            opts=self.child(depends_on=[self.log, *rights]),
+            # A cluster keeps the key it was made with, so the stack's key for it stays whatever kmsKey says.
+            opts=self.child(depends_on=[self.log, *rights], ignore_changes=["encryptionConfig"]),
         )
 
     def _admin(self, arn: str) -> aws.eks.AccessPolicyAssociation:

@@ -13,7 +13,7 @@ SUBNET_ID, TABLE_ID = r"subnet-([0-9a-f]{8}|[0-9a-f]{17})", r"rtb-([0-9a-f]{8}|[
 WITHOUT_MEANING: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "vpcId": ("vpcCidr", "publicSubnetCidrs", "privateSubnetCidrs", "natGateways", "flowLogs"),
-        "fsxId": ("fsxSizeGib", "fsxThroughput", "fsxDataRepository", "fsxExport"),
+        "fsxId": ("fsxSizeGib", "fsxThroughput", "fsxDataRepository", "fsxExport", "fsxRootSquash", "fsxNoSquash"),
         "eksCluster": (
             *("kubernetesAdmins", "kubernetesPublicCidrs", "kubernetesCharts", "kubernetesAddOnVersions"),
             *("cpuInstanceType", "cpuNodeCount", "cpuNodeMaximum", "cpuRootVolumeGib"),

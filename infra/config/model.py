@@ -12,11 +12,13 @@ from typing import Any
 from infra.config.declare import Key, derived, existing, existing_id, gib, keys, percent, setting, usd
 from infra.planning import fsx as fsx_plan
 from infra.planning.instance_types import CAPACITIES
+from infra.planning.lifecycle import MOST_MIN
 
 NAT_ONE, NAT_PER_AZ, NAT_NONE = "one", "per-az", "none"
 NO_EXPORT = "none"
 EKS = "eks"
 OWN_BUCKET = "data"
+OWN_KEY = "own"
 AMI_ID = r"ami-([0-9a-f]{8}|[0-9a-f]{17})"
 MOST_IDLE_HOURS = 24
 """An alarm with periods under an hour looks at one day at most (CloudWatch API, PutMetricAlarm, 2026)."""
@@ -229,12 +231,11 @@ class ScalingSettings:
         unit="hours; 0 is no alarm",
     )
     idle_scale_in: bool = setting("gpuIdleScaleIn", False, "Go down to gpuNodeMinimum nodes when that rings.")
-    # A hook waits a hundred of its times at most (EC2 Auto Scaling user guide, "Lifecycle hooks"): 500 minutes.
     drain_minutes: int = setting(
         "drainMinutes",
         30,
         "Minutes that jobs may keep a node which the group ends, after they were told to save; 0 ends it at once.",
-        within=(0, 480),
+        within=(0, MOST_MIN),
         unit="minutes",
         variable="flightline_notice_drain_minutes",
     )
@@ -441,6 +442,19 @@ class FsxSettings:
         pattern=OWN_BUCKET + r"|s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[^\s]*)?",
         wanted=f"{OWN_BUCKET} (the stack's own bucket), s3://bucket/prefix, or nothing",
     )
+    root_squash: str | None = setting(
+        "fsxRootSquash",
+        "",
+        "UID:GID that root of a node is on FSx, such as 65534:65534; empty leaves it root.",
+        optional=True,
+        pattern=r"\d{1,10}:\d{1,10}",
+        wanted="UID:GID such as 65534:65534, or nothing",
+    )
+    no_squash: tuple[str, ...] = setting(
+        "fsxNoSquash",
+        (),
+        "Clients whose root stays root on FSx, as Lustre NIDs: 10.0.101.7@tcp or 10.0.101.[1-9]@tcp.",
+    )
     export_events: tuple[str, ...] = derived(
         "fsxExport",
         NO_EXPORT,
@@ -591,12 +605,11 @@ class BootSettings:
         choices=("quick", "standard"),
         wanted="quick or standard; a deep run lasts hours, start it from the control node",
     )
-    # A lifecycle hook waits two hours at most (EC2 Auto Scaling API, PutLifecycleHook); a deep run can take longer.
     time_limit_minutes: int = setting(
         "bootPreflightMinutes",
         20,
         "Time limit of that preflight in minutes; an instance without a verdict by then is replaced.",
-        within=(10, 120),
+        within=(10, MOST_MIN),
         unit="minutes",
     )
     failures: int = setting(
@@ -612,7 +625,11 @@ class BootSettings:
         "A node applies the roles to itself before its boot preflight; false leaves that to `make configure`.",
     )
     configure_minutes: int = setting(
-        "configureMinutes", 30, "Time limit of the roles at boot in minutes.", within=(5, 240), unit="minutes"
+        "configureMinutes",
+        30,
+        f"Time limit of the roles at boot in minutes; with bootPreflightMinutes {MOST_MIN} at most.",
+        within=(5, MOST_MIN - 10),
+        unit="minutes",
     )
     package: str | None = setting(
         "nodePackage",
@@ -620,6 +637,11 @@ class BootSettings:
         "Path of a node package (zipapp) made elsewhere; empty builds it from this checkout.",
         optional=True,
     )
+
+    @property
+    def minutes(self) -> int:
+        """What a first boot may take, from the node's start to its verdict."""
+        return self.time_limit_minutes + (self.configure_minutes if self.configure else 0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -654,6 +676,24 @@ class StackSettings:
         "auditTrail", False, "A CloudTrail of the account's management events and of the data buckets."
     )
     boot: BootSettings
+    kms_key: str | None = setting(
+        "kmsKey",
+        "",
+        f"Key of all that the stack stores: {OWN_KEY} (the stack makes one) or a KMS key's ARN; empty is AWS' own keys.",
+        optional=True,
+        pattern=OWN_KEY + r"|arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]{1,64}",
+        wanted=f"{OWN_KEY}, the ARN of a key (not of an alias), or nothing",
+    )
+    trusted_accounts: tuple[str, ...] = setting(
+        "trustedAccounts",
+        (),
+        "AWS accounts beside the stack's own whose resources its VPC endpoints let nodes write to.",
+    )
+    reserve_concurrency: bool = setting(
+        "reserveConcurrency",
+        False,
+        "Reserve for router and verdict what their queues may keep busy (30 invocations; AWS keeps 100 for all others).",
+    )
     tags: Mapping[str, str] = derived("tags", (), 'Tags of every resource, each "Key=Value".')
     permissions_boundary: str | None = setting(
         "permissionsBoundary",

@@ -24,7 +24,7 @@ def read(values: Values, lookup: Lookup, nodes: NodesSettings | None, joined: bo
         values.refuse(
             "natGateways",
             "one or per-az, or interfaceEndpoints true: with neither, nodes reach neither Systems Manager nor "
-            "Auto Scaling, and none would ever enter service",
+            "CloudWatch, and nobody reaches them",
         )
     elif values.text("orchestrator") != EKS:
         _packages(values, given)

@@ -55,6 +55,7 @@ def read(
 def _settings(values: Values, given: _Given) -> StackSettings:
     own = values.section(StackSettings)
     operations.cluster_name(values, _region(values, given.region))
+    operations.borders(values)
     facts = nodes.instance_facts(values)
     planned = nodes.read(values, facts)
     eks = values.text("orchestrator") == EKS

@@ -254,6 +254,7 @@ def test_notifications_subscribe_everybody_once_by_address():
     assert {one.name for one in run.of("aws:sns/topicSubscription:TopicSubscription")} == {
         "alerts-email-a@example.com",
         "alerts-email-b@example.com",
+        "alerts-probe-told",
     }
     assert run.of("aws:secretsmanager/secret:Secret") == []
 
@@ -373,7 +374,7 @@ def test_placement_group_made_given_or_none():
 def test_an_instance_that_says_nothing_in_time_is_abandoned():
     run = gpu_nodes()
     hook = run.one("nodes-hook").props
-    assert (hook["defaultResult"], hook["heartbeatTimeout"]) == ("ABANDON", 1200)
+    assert (hook["defaultResult"], hook["heartbeatTimeout"]) == ("ABANDON", 3600), "30 + 20 minutes, and 10"
     assert run.one("nodes-group").props["suspendedProcesses"] == ["AZRebalance"]
     # `pulumi up` does not wait for capacity that may take hours.
     assert run.one("nodes-group").props["waitForCapacityTimeout"] == "0"

@@ -289,6 +289,13 @@ BAD = [
     ("tags", {"tags": ["Owner=a", "owner=b"]}, "each key once, Owner is there"),
     ("tags", {"tags": [f"k{index}=v" for index in range(31)]}, "at most 30"),
     ("permissionsBoundary", {"permissionsBoundary": "boundary"}, "a policy's ARN"),
+    ("kmsKey", {"kmsKey": "alias/aws/s3"}, "not of an alias"),
+    ("trustedAccounts", {"trustedAccounts": ["o-abc"]}, "twelve digits"),
+    ("fsxRootSquash", {"fsxSizeGib": 1200, "fsxRootSquash": "nobody"}, "UID:GID"),
+    ("fsxRootSquash", {"fsxRootSquash": "1:1"}, "there is no file system"),
+    ("fsxNoSquash", {"fsxSizeGib": 1200, "fsxNoSquash": ["10.0.101.7@tcp"]}, "root is root everywhere"),
+    ("fsxNoSquash", {"fsxSizeGib": 1200, "fsxRootSquash": "1:1", "fsxNoSquash": ["gpu-01"]}, "a Lustre NID"),
+    ("fsxNoSquash", {"fsxSizeGib": 1200, "fsxRootSquash": "1:1", "fsxNoSquash": ["1.1.1.1@tcp"] * 65}, "at most 64"),
     ("emulatorEndpoint", {"emulatorEndpoint": "https://aws.example.com:443"}, "a loopback URL"),
     ("emulatorEndpoint", {"emulatorEndpoint": "http://127.0.0.1:5000@evil.example.com"}, "a loopback URL"),
     ("capacityOrder", {"capacityOrder": ["reserved"]}, "on-demand, spot, or KIND CR-ID ZONE"),
@@ -323,6 +330,10 @@ def test_what_lies_outside_the_declaration_is_refused_with_what_it_says(key):
         assert text.startswith(f"{key.name}: saw ") and key.accepted in text
 
 
+def test_a_group_waits_two_hours_for_a_node_at_most():
+    assert "at most 60" in errors({"bootPreflightMinutes": 50, "configureMinutes": 61})["configureMinutes"][0]
+
+
 @pytest.mark.parametrize(
     "raw",
     [
@@ -332,7 +343,8 @@ def test_what_lies_outside_the_declaration_is_refused_with_what_it_says(key):
         {**OFFICE, "orchestrator": "slurm"},
         {"natGateways": "none", "interfaceEndpoints": True, "packageSource": "mirror"},
         {"packageSource": "image", "ami": "ami-0123456789abcdef0"},
-        {"bootPreflightMinutes": 120},
+        {"bootPreflightMinutes": 110, "configureAtBoot": False},
+        {"bootPreflightMinutes": 50, "configureMinutes": 60},
         {"tags": ["Owner="]},
         {"gpuNodeCount": 0},
         {"gpuNodeCount": 0, "gpuNodeMaximum": 8, "nodeSchedule": ["0 8 * * MON-FRI = 8"]},
