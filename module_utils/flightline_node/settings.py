@@ -11,7 +11,7 @@ from .judge.waivers import FLEET_CHECKS, Waiver
 from .judge.waivers import parse as parse_waivers
 from .know.expected import Expected, resolve
 from .model import LEVELS, Check, SettingsError, Threshold
-from .suggest import meant
+from .suggest import meant, unknown
 
 
 @dataclass(frozen=True)
@@ -101,10 +101,7 @@ def _pick(given: Optional[Iterable[str]], what: str, errors: List[str]) -> List[
         elif name in tags:
             picked += [check.id for check in CHECKS.values() if name in check.tags]
         else:
-            errors.append(
-                f"{what}: saw unknown check or tag {name!r}{meant(name, [*CHECKS, *tags])}; "
-                f"wanted one of the known checks: {', '.join(sorted(CHECKS))}; known tags: {', '.join(tags)}"
-            )
+            errors.append(f"{what}: {unknown('check or tag', name, [*CHECKS, *tags])}")
     return picked
 
 
@@ -119,10 +116,7 @@ def _numbers(thresholds: Any, errors: List[str]) -> Dict[str, float]:
         name = names.threshold(str(written))
         threshold = known.get(name)
         if threshold is None:
-            errors.append(
-                f"saw unknown threshold {written!r}{meant(name, known)}; "
-                f"wanted one of the known thresholds: {', '.join(sorted(known))}"
-            )
+            errors.append(unknown("threshold", written, known))
             continue
         if name in numbers:
             errors.append(f"threshold {name}: saw it twice, as {written} too; wanted it once; do: keep {name}")
