@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from flightline_node.model import SettingsError
 from flightline_node.suggest import meant
@@ -17,31 +18,50 @@ from flightline_node.suggest import meant
 from .console import DEBUG_ENV, EXIT_BROKEN, forgive_encoding, reader_may_leave
 from .store.sqlite import StoreError
 
-COMMANDS: dict[str, str] = {
-    "preflight": "Judge a fleet: live progress, verdict, report.",
-    "judge": "Judge a bundle of tool outputs offline.",
-    "collect": "Run the probes of this machine into a bundle.",
-    "report": "Show a run again, or write its report elsewhere.",
-    "runs": "List the runs, newest first.",
-    "diff": "Compare two runs: new, gone, still there.",
-    "history": "Show what a node, instance or GPU answered before.",
-    "waivers": "List waivers: expired, soon to expire, active.",
-    "watch": "Watch this machine as a node, or end its quarantine.",
-    "remediate": "Say what to do about sick nodes, and do it.",
-    "incidents": "Show sick nodes from detection to return.",
-    "publish": "Send results and alerts that wait to AWS and the channels.",
-    "kube": "Write the manifests of a cluster on Kubernetes.",
-    "checks": "List the checks, or explain one.",
-    "demo": "Write a simulated inventory, or list its faults.",
-    "cost": "Say what a stack costs.",
-    "fabric": "Run a collective over all nodes and name who is slow.",
-    "baseline": "Learn what known-good nodes reach, and judge by it.",
-    "train": "Run what torchrun starts, watched and started again after faults.",
-    "blame": "Name the rank, GPU and node that a training run failed by.",
-    "capacity": "Rank where nodes of a type are to be had.",
-    "ready": "Ask the account whether a stack can start.",
-    "leftovers": "List what of a cluster still costs, and remove it.",
+GROUPS: dict[str, dict[str, str]] = {
+    "Judge": {
+        "preflight": "Judge a fleet: live progress, verdict, report.",
+        "judge": "Judge a bundle of tool outputs offline.",
+        "collect": "Run the probes of this machine into a bundle.",
+        "fabric": "Run a collective over all nodes and name who is slow.",
+        "baseline": "Learn what known-good nodes reach, and judge by it.",
+        "checks": "List the checks, or explain one.",
+    },
+    "Look back": {
+        "report": "Show a run again, or write its report elsewhere.",
+        "runs": "List the runs, newest first.",
+        "diff": "Compare two runs: new, gone, still there.",
+        "history": "Show what a node, instance or GPU answered before.",
+        "waivers": "List waivers: expired, soon to expire, active.",
+    },
+    "Heal": {
+        "watch": "Watch this machine as a node, or end its quarantine.",
+        "remediate": "Say what to do about sick nodes, and do it.",
+        "incidents": "Show sick nodes from detection to return.",
+        "publish": "Send results and alerts that wait to AWS and the channels.",
+    },
+    "Train": {
+        "train": "Run what torchrun starts, watched, and again after faults.",
+        "blame": "Name the rank, GPU and node that a training run failed by.",
+    },
+    "Cluster": {
+        "adopt": "Put the gate and the watcher behind the cluster that is here.",
+        "ready": "Ask the account whether a stack can start.",
+        "kube": "Write the manifests of a cluster on Kubernetes.",
+        "leftovers": "List what of a cluster still costs, and remove it.",
+    },
+    "Money": {
+        "cost": "Say what a stack costs.",
+        "capacity": "Rank where nodes of a type are to be had.",
+    },
+    "Set up": {
+        "demo": "Write a simulated inventory, or list its faults.",
+        "completion": "Teach bash, zsh or fish the Tab key.",
+    },
 }
+"""Commands by what a person wants, in the order of use."""
+
+COMMANDS: dict[str, str] = {name: text for group in GROUPS.values() for name, text in group.items()}
 
 ELSEWHERE = {"cost": "infra.cost", "leftovers": "infra.leftovers", "ready": "infra.ready"}
 """Commands that live with the Pulumi program, because they read a stack's settings."""
@@ -64,8 +84,14 @@ class Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Help without importing every command."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        width = max(map(len, COMMANDS))
+        for title, commands in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{name:<{width}}", text) for name, text in commands.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The Tab key, without importing every command."""
+        return [CompletionItem(name, help=text) for name, text in COMMANDS.items() if name.startswith(incomplete)]
 
 
 @click.group(

@@ -19,9 +19,20 @@ EXIT_GO, EXIT_NO_GO, EXIT_BROKEN, EXIT_ASKED = 0, 1, 2, 3
 """Of every command: go (or found); no-go (or nothing found); it could not answer; the nodes were asked and nobody
 waited for the verdict. A shell may rely on them."""
 
+WITHOUT_END = 1 << 20
+"""Columns; more than any line has. Own choice."""
+
 
 class Console(rich_console.Console):
-    """Rich's own would end the thread that printed with status 1, which here is a no-go."""
+    """Rich's own would end the thread that printed with status 1, which here is a no-go.
+
+    A file or a pipe has no width: nothing is cut or folded there, unless COLUMNS says so.
+    """
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        if not self.is_terminal and "width" not in given and not os.environ.get("COLUMNS"):
+            self.width = WITHOUT_END
 
     def on_broken_pipe(self) -> None:
         """Say no more."""

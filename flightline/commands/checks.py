@@ -7,18 +7,18 @@ import click
 from flightline_node import names
 from flightline_node.judge.checks import CHECKS
 from flightline_node.model import LEVELS, Check, SettingsError
-from flightline_node.suggest import meant
+from flightline_node.suggest import unknown
 
 from ..console import Console
 from ..fleet.checks import FLEET_CHECKS, FleetCheck
-from . import options
+from . import completing, options
 
 
 @click.command(
     cls=options.Command,
     example="flightline checks gpu_count",
 )
-@click.argument("check_id", metavar="[ID]", required=False)
+@click.argument("check_id", metavar="[ID]", required=False, shell_complete=completing.check_ids)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(check_id: str | None, as_json: bool) -> None:
     """List the checks, or explain one: what it looks at, why it matters, what to do, its thresholds."""
@@ -27,10 +27,7 @@ def command(check_id: str | None, as_json: bool) -> None:
         click.echo(f"warning: {names.earlier(given, str(check_id))}", err=True)
     if check_id and check_id not in CHECKS and check_id not in FLEET_CHECKS:
         known = sorted([*CHECKS, *FLEET_CHECKS])
-        raise SettingsError(
-            f"saw unknown check {check_id!r}{meant(check_id, known)}; "
-            f"wanted one of the known checks: {', '.join(known)}"
-        )
+        raise SettingsError(unknown("check", check_id, known))
     if as_json:
         wanted = [check for check in CHECKS.values() if check_id in (None, check.id)]
         options.print_json([_as_dict(check) for check in wanted])

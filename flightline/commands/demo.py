@@ -8,7 +8,7 @@ import click
 
 from flightline_node.know.expected import resolve
 from flightline_node.model import SettingsError
-from flightline_node.suggest import meant
+from flightline_node.suggest import unknown
 
 from .. import demo
 from . import options
@@ -48,7 +48,4 @@ def _check(given: tuple[str, ...], wanted: list[tuple[str, str]]) -> None:
         if not node:
             raise SettingsError(f"saw --fault {text!r}, wanted NAME=NODE")
         if name not in demo.FAULTS:
-            raise SettingsError(
-                f"saw unknown fault {name!r}{meant(name, demo.FAULTS)}; wanted one of the "
-                f"known faults: {', '.join(sorted(demo.FAULTS))}"
-            )
+            raise SettingsError(unknown("fault", name, demo.FAULTS))

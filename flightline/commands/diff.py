@@ -11,7 +11,7 @@ from ..fleet.lookup import Change, Difference, classes, difference, find
 from ..report.sheet import STYLES
 from ..report.text import clean, count, host_ranges, short_list
 from ..run.locate import open_store
-from . import options
+from . import completing, options
 
 MOST_LINES = 40
 
@@ -22,8 +22,8 @@ MOST_LINES = 40
     "flightline diff 20261121T030000Z-a1b2c3 latest --json | jq '.new[].host'",
     epilog="Exit status: 0 nothing is new, 1 something is new, vanished or was not judged again, 2 a run is not there.",
 )
-@click.argument("before", metavar="RUN")
-@click.argument("after", metavar="RUN")
+@click.argument("before", metavar="RUN", shell_complete=completing.run_ids)
+@click.argument("after", metavar="RUN", shell_complete=completing.run_ids)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @options.store
 @click.pass_context

@@ -13,14 +13,14 @@ from ..fleet.offenders import Offender, offenders
 from ..report.text import clean, count
 from ..run.locate import open_store
 from ..store.sqlite import Past, Store, StoreError, status_of
-from . import options
+from . import completing, options
 
 
 @click.command(
     cls=options.Command,
     example="flightline history i-0123456789abcdef0",
 )
-@click.argument("node")
+@click.argument("node", shell_complete=completing.hosts)
 @click.option("--limit", default=50, show_default=True, type=click.IntRange(1), help="Most results to show.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @options.store
@@ -53,7 +53,7 @@ def _show(item: Past, console: Console) -> None:
     style = "" if item.verdict == Verdict.GO else "bold red"
     console.print(Text("  ".join(map(clean, cells)), style), soft_wrap=True)
     for reason in _why(item):
-        console.print(Padding(Text(clean(reason)), (0, 0, 0, 4)))
+        console.print(Padding(Text(clean(reason)), (0, 0, 0, 4), expand=False))
 
 
 def _hosts(store: Store) -> str:

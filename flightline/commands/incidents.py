@@ -13,7 +13,7 @@ from ..healing.journal.ledger import Ledger, open_ledger
 from ..healing.journal.machine import NodeState
 from ..healing.journal.times import Precision, Took, precision, took
 from ..report.text import clean, spell
-from . import options
+from . import completing, options
 
 MOST_EVENTS = 12
 
@@ -23,7 +23,7 @@ MOST_EVENTS = 12
     example="flightline incidents --open\nflightline incidents gpu-07\nflightline incidents --json 1650000000001",
     epilog="Exit status: 0 when no incident is open, 1 when one is, 2 when the store cannot be read.",
 )
-@click.argument("node", required=False, default="")
+@click.argument("node", required=False, default="", shell_complete=completing.hosts)
 @click.option("--open", "only_open", is_flag=True, help="Only those that are not over.")
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1), help="Most incidents to show.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")

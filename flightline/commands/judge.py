@@ -51,8 +51,7 @@ from . import options
 )
 @click.option("--expected", metavar="K=V", multiple=True, help="An expected value on top of the type's; repeatable.")
 @click.option("--threshold", metavar="K=V", multiple=True, help="A threshold by full name; repeatable.")
-@click.option("--check", "select", metavar="ID", multiple=True, help="Only this check or tag; repeatable.")
-@click.option("--skip", metavar="ID", multiple=True, help="Leave out this check or tag; repeatable.")
+@options.checks
 @click.pass_context
 def command(
     ctx: click.Context,

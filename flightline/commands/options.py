@@ -16,6 +16,7 @@ from flightline_node.suggest import meant
 from ..console import reader_may_leave
 from ..run import no_verdict
 from ..store.sqlite import default_path, is_aws
+from . import completing
 
 
 class Command(click.Command):
@@ -66,7 +67,22 @@ def _limit(_ctx: click.Context, _param: click.Parameter, value: str | None) -> s
     return value or ""
 
 
-limit = click.option("--limit", metavar="PATTERN", callback=_limit, help="Only these hosts of the inventory.")
+limit = click.option(
+    "--limit",
+    metavar="PATTERN",
+    callback=_limit,
+    help="Only these hosts of the inventory.",
+    shell_complete=completing.hosts,
+)
+
+
+def checks(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--check and --skip."""
+    offer: dict[str, Any] = {"metavar": "ID", "multiple": True, "shell_complete": completing.check_ids}
+    skip = click.option("--skip", help="Leave out this check or tag; repeatable.", **offer)
+    return click.option("--check", "select", help="Only this check or tag; repeatable.", **offer)(skip(command))
+
+
 level = click.option("--level", type=Choice(LEVELS), help="How much to measure or judge.", metavar="|".join(LEVELS))
 store = click.option(
     "--store",

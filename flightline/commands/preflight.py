@@ -26,7 +26,7 @@ from ..run.live import RunObserver
 from ..run.locate import open_store
 from ..run.preflight import CannotRunError, Request, run
 from ..run.progress import watching
-from . import options
+from . import completing, options
 
 
 def _any_of(names: Iterable[str]) -> str:
@@ -78,10 +78,12 @@ def _help_of_detach() -> str:
 @options.level
 @options.limit
 @click.option(
-    "--only-failed-of", metavar="RUN", help="Only the hosts that were no-go in this run (an id, or latest), again."
+    "--only-failed-of",
+    metavar="RUN",
+    shell_complete=completing.run_ids,
+    help="Only the hosts that were no-go in this run (an id, or latest), again.",
 )
-@click.option("--check", "select", metavar="ID", multiple=True, help="Only this check or tag; repeatable.")
-@click.option("--skip", metavar="ID", multiple=True, help="Leave out this check or tag; repeatable.")
+@options.checks
 @click.option("--forks", type=click.IntRange(1), metavar="N", help="Hosts at the same time; default as in ansible.cfg.")
 @click.option(
     "--timeout",

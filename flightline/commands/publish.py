@@ -11,7 +11,7 @@ from flightline_node.model import SettingsError
 
 from ..fleet.lookup import find
 from ..store.sqlite import SqliteStore
-from . import options
+from . import completing, options
 
 NOTHING = "nothing waits to be published"
 
@@ -22,7 +22,7 @@ NOTHING = "nothing waits to be published"
     "flightline publish latest --publish table=flightline-results --publish slack=env:SLACK_WEBHOOK",
     epilog="Exit status: 0 everything is sent, 1 something still waits, 2 the queue or the store cannot be used.",
 )
-@click.argument("run", required=False)
+@click.argument("run", required=False, shell_complete=completing.run_ids)
 @click.option("--list", "only_list", is_flag=True, help="Show what waits, and why; send nothing.")
 @options.publish
 @options.store

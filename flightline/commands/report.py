@@ -18,7 +18,7 @@ from ..run import detached
 from ..run.conclude import FORMATS, look_back, own_report_dir, write_one
 from ..run.locate import open_store
 from ..store.sqlite import SqliteStore, Store, default_path
-from . import options
+from . import completing, options
 
 
 def _path(flag: str) -> click.Path:
@@ -30,7 +30,7 @@ def _path(flag: str) -> click.Path:
     example="flightline report latest --html fleet.html",
     epilog="Exit status: 0 go, 1 no-go, 2 the run or the store is not there.",
 )
-@click.argument("run")
+@click.argument("run", shell_complete=completing.run_ids)
 @click.option("--html", type=_path("html"), metavar="PATH", help="Write the HTML report here (- for standard output).")
 @click.option("--json", "json_", type=_path("json"), metavar="PATH", help="Write the JSON report here.")
 @click.option("--junit", type=_path("junit"), metavar="PATH", help="Write the JUnit report here.")

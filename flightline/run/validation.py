@@ -21,7 +21,7 @@ from flightline_node.judge.xid_policy import read_overrides
 from flightline_node.know.expected import NO_TYPE
 from flightline_node.model import SettingsError
 from flightline_node.settings import resolve_settings
-from flightline_node.suggest import meant
+from flightline_node.suggest import unknown
 
 MOST_PLACE_CHARS = 60
 
@@ -289,7 +289,7 @@ def _demo_mistakes(faults: Any) -> Iterable[str]:
 
     for name in _names(faults):
         if name not in FAULTS:
-            yield f"demo_faults: unknown fault {name!r}{meant(name, FAULTS)}; known faults: {', '.join(sorted(FAULTS))}"
+            yield f"demo_faults: {unknown('fault', name, FAULTS)}"
 
 
 def _misspelt(names: Iterable[str]) -> Iterable[str]:

@@ -11,6 +11,7 @@ import re
 from typing import Dict, Iterable, List, Sequence
 
 from flightline_node.model import SettingsError
+from flightline_node.suggest import unknown
 
 from ..hardware import Machine
 from ..tree import Files, healthy
@@ -27,9 +28,9 @@ FAULTS: Dict[str, Fault] = {
 def named(names: Iterable[str]) -> List[Fault]:
     """Faults by name. Raises SettingsError for unknown ones, listing those there are."""
     wanted = list(names)
-    unknown = [str(name) for name in wanted if name not in FAULTS]
-    if unknown:
-        raise SettingsError(f"saw unknown fault {', '.join(unknown)}; wanted known faults: {', '.join(FAULTS)}")
+    strangers = [str(name) for name in wanted if name not in FAULTS]
+    if strangers:
+        raise SettingsError("; ".join(unknown("fault", name, FAULTS) for name in strangers))
     return [FAULTS[name] for name in wanted]
 
 

@@ -8,8 +8,8 @@ from datetime import date, datetime
 from typing import Any, Dict, Iterable, List, Mapping, Sequence
 
 from ..model import Finding, Remedy, SettingsError, Status
-from ..names import check_id
-from ..suggest import meant
+from ..names import check_id, is_site
+from ..suggest import unknown
 from .reasons import WAIVER_EXPIRED
 from .skips import WAIVED
 
@@ -79,16 +79,13 @@ def _one(position: int, item: Any, known: Sequence[str]) -> Waiver:
     if not isinstance(item, Mapping):
         raise SettingsError(f"{where}: saw {item!r}, wanted a mapping with {', '.join(FIELDS)}")
     missing = [name for name in FIELDS if not str(item.get(name) or "").strip()]
-    unknown = sorted(set(map(str, item)) - set(FIELDS))
-    if missing or unknown:
-        problem = f"that it lacks {', '.join(missing)}" if missing else f"unknown key {', '.join(unknown)}"
+    strange = sorted(set(map(str, item)) - set(FIELDS))
+    if missing or strange:
+        problem = f"that it lacks {', '.join(missing)}" if missing else f"unknown key {', '.join(strange)}"
         raise SettingsError(f"{where}: saw {problem}; wanted {', '.join(FIELDS)}")
     check = check_id(str(item["check"]))
-    if check not in known:
-        raise SettingsError(
-            f"{where}: saw unknown check {item['check']!r}{meant(item['check'], known)}; "
-            f"wanted one of the known checks: {', '.join(known)}"
-        )
+    if check not in known and not is_site(check):
+        raise SettingsError(f"{where}: {unknown('check', item['check'], known)}")
     try:
         # YAML turns 2026-12-31 into a date by itself; JSON leaves it text. Both end here.
         expiry = datetime.fromisoformat(str(item["expiry"])).date()

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from ..model import SettingsError
-from ..suggest import meant
+from ..suggest import unknown
 from .hardware import TABLE, UNSOURCED
 
 NO_TYPE = "none"
@@ -187,10 +187,9 @@ def _entry(instance_type: str) -> Dict[str, Any]:
     why = unsourced(instance_type)
     if why:
         raise SettingsError(f"instance type {instance_type}: {why}")
-    known = known_types()
     raise SettingsError(
-        f"saw unknown instance type {instance_type!r}{meant(instance_type, known)}; wanted one of the known types: "
-        f"{', '.join(known)}; do: for another machine use 'none' and give the expected values by hand, like gpu_count=8"
+        f"{unknown('instance type', instance_type, known_types())}; "
+        "do: for another machine use 'none' and give the expected values by hand, like gpu_count=8"
     )
 
 
@@ -259,8 +258,7 @@ def _coerce(name: str, value: Any) -> Any:
 
 def _override(name: str, value: Any) -> Any:
     if name not in _FIELDS or name == "instance_type" or name in PLANNED:
-        known = ", ".join(sorted(set(_FIELDS) - {"instance_type", *PLANNED}))
-        raise SettingsError(f"saw unknown expected value {name!r}; wanted one of the known: {known}")
+        raise SettingsError(unknown("expected value", name, set(_FIELDS) - {"instance_type", *PLANNED}))
     return getattr(_NOTHING, name) if value is None else _coerce(name, value)
 
 

@@ -40,7 +40,7 @@ def test_names_sort_at_every_size():
         (0, "p5.48xlarge", [], "0 nodes, wanted 1 to"),
         (2, "g6f.large", [], "cannot be simulated"),
         (2, "p5", [], "unknown instance type"),
-        (2, "p5.48xlarge", [("gpu_gone", "gpu-01")], "unknown fault gpu_gone; wanted known faults: gpu_missing"),
+        (2, "p5.48xlarge", [("gpu_gone", "gpu-01")], "unknown fault 'gpu_gone'; wanted one of the"),
         (2, "p5.48xlarge", [("gpu_missing", "gpu-03")], "saw no node gpu-03, wanted one of gpu-01 to gpu-02"),
         (2, "p5.48xlarge", [("retired_pages", "gpu-01")], "gpu-01: saw that fault retired_pages does not apply"),
     ],

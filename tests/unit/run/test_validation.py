@@ -39,19 +39,22 @@ def test_a_sound_inventory_gives_hosts_and_level():
     ("given", "wanted"),
     [
         ({"instance_type": None}, "instance_type: not set, wanted an EC2 instance type such as p5.48xlarge, or none"),
-        ({"instance_type": "p99.metal"}, "unknown instance type 'p99.metal'; wanted one of the known types: "),
+        ({"instance_type": "p99.metal"}, "unknown instance type 'p99.metal'; wanted one of the known instance types: "),
         ({"flightline_level": "fast"}, "unknown level 'fast'; known levels: quick, standard, deep"),
         (
             {"flightline_checks": ["gpu_cuont"]},
-            "checks: saw unknown check or tag 'gpu_cuont' (did you mean gpu_count?); wanted one of the known checks: ",
+            "checks: saw unknown check or tag 'gpu_cuont' (did you mean gpu_count?); wanted one of the ",
         ),
         ({"flightline_skip": "gpu_cuont"}, "skip: saw unknown check or tag 'gpu_cuont'"),
         (
             {"flightline_thresholds": {"memory.nope": 1}},
-            "unknown threshold 'memory.nope'; wanted one of the known thresholds: ",
+            "unknown threshold 'memory.nope'; wanted one of the ",
         ),
         ({"flightline_thresholds": "many"}, "wanted a mapping"),
-        ({"flightline_expected": {"gpus": 8}}, "unknown expected value 'gpus'; wanted one of the known: "),
+        (
+            {"flightline_expected": {"gpus": 8}},
+            "unknown expected value 'gpus'; wanted one of the known expected values: ",
+        ),
         ({"flightline_expected": ["gpu_count=8"]}, "flightline_expected: saw ['gpu_count=8'], wanted a mapping"),
         ({"flightline_waivers": [{**WAIVER, "expiry": "never"}]}, "expiry 'never', wanted a date"),
         ({"flightline_options": {"xid_polic": {}}}, "unknown option 'xid_polic'; known options: active_when_busy"),
@@ -65,7 +68,7 @@ def test_a_sound_inventory_gives_hosts_and_level():
         ({"flightline_bundle_dir": "here"}, "flightline_bundle_dir: saw 'here', wanted an absolute path"),
         ({"flightline_keep_bundles": "maybe"}, "flightline_keep_bundles: saw 'maybe', wanted true or false"),
         ({"flightline_options": "x"}, "flightline_options: saw 'x', wanted a mapping"),
-        ({"demo_faults": ["gremlins"]}, "demo_faults: unknown fault 'gremlins'; known faults: "),
+        ({"demo_faults": ["gremlins"]}, "demo_faults: saw unknown fault 'gremlins'; wanted one of the "),
         ({"flightline_tresholds": {}}, "flightline_tresholds: no such variable; did you mean flightline_thresholds?"),
     ],
 )
