@@ -45,6 +45,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "blame": "Name the rank, GPU and node that a training run failed by.",
     },
     "Cluster": {
+        "adopt": "Put the gate and the watcher behind the cluster that is here.",
         "ready": "Ask the account whether a stack can start.",
         "kube": "Write the manifests of a cluster on Kubernetes.",
         "leftovers": "List what of a cluster still costs, and remove it.",

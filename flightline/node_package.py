@@ -12,6 +12,7 @@ from pathlib import Path
 
 SHEBANG = b"#!/usr/bin/env python3\n"
 MAIN = "import sys\n\nfrom flightline_node.__main__ import main\n\nsys.exit(main())\n"
+SHIPPED = (".py", ".j2", ".service", ".sh")
 # The oldest time a zip archive can hold: a build's clock must not change its checksum.
 STAMP = (1980, 1, 1, 0, 0, 0)
 
@@ -21,7 +22,8 @@ def contents(library: Path) -> bytes:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         _add(archive, "__main__.py", MAIN.encode())
-        for path in sorted(library.rglob("*.py")):
+        # What an adoption writes on a node (adopt/files) goes with the sources.
+        for path in sorted(path for path in library.rglob("*") if path.suffix in SHIPPED):
             _add(archive, f"flightline_node/{path.relative_to(library).as_posix()}", path.read_bytes())
     return SHEBANG + stream.getvalue()
 

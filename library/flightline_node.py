@@ -55,6 +55,10 @@ options:
     description: "Options of checks that are not numbers, such as xid_policy."
     type: "dict"
     default: {}
+  site_checks:
+    description: "Checks of the site's own by name: a program of the node, or a rule over facts (docs/site-checks.md)."
+    type: "dict"
+    default: {}
   host:
     description: "The node's name in the inventory; asked of the node when empty."
     type: "str"

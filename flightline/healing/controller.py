@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from flightline_node import names
 from flightline_node.judge.checks import CHECKS
 from flightline_node.know.remedies import BOOT, EC2, REPLACE_INSTANCE
 from flightline_node.model import Remedy
@@ -343,7 +344,7 @@ class Controller:
 
 def _asked_again(one: Incident) -> set[str]:
     """The checks of a node that found its troubles; what only shows across nodes one node cannot be asked."""
-    return {trouble.check for trouble in one.troubles} & CHECKS.keys()
+    return {trouble.check for trouble in one.troubles if trouble.check in CHECKS or names.is_site(trouble.check)}
 
 
 _NOTES: Mapping[Do, EventKind] = {

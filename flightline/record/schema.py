@@ -15,13 +15,14 @@ SCHEMA_FILE = Path(__file__).with_name("record.schema.json")
 
 _WORD, _NAME, _SAID = Text(bounds.MAX_WORD_CHARS), Text(bounds.MAX_NAME_CHARS), Text(bounds.MAX_TEXT_CHARS)
 _ID = Text(bounds.MAX_WORD_CHARS, 1, "[a-z0-9_]+")
+_CHECK = Text(bounds.MAX_WORD_CHARS, 1, r"(?:site\.)?[a-z0-9_]+")
 _PART = Mapped(Scalar(bounds.MAX_NAME_CHARS, flags=False), bounds.MAX_DEVICE_KEYS, _ID)
 _SECONDS = Number(0, 1e8)
 _WAIVER = Object(dict.fromkeys(FIELDS, _SAID))
 
 FINDING = Object(
     {
-        "check": _ID,
+        "check": _CHECK,
         "status": Text(bounds.MAX_WORD_CHARS, choices=tuple(str(status) for status in Status)),
         "device": _PART,
         "measured": Small(bounds.MAX_VALUE_CHARS),

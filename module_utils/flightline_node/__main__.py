@@ -8,6 +8,7 @@ repair   take one step of healing on this node
 notice   tell training when EC2 says that this node will be taken away (flightline-notice)
 preload  bring a data set's files from S3 before they are read (flightline-preload)
 train    start a training run on this node, again after each fault (flightline-train)
+adopt    put this package behind the Slurm or plain host that is there already, or take it out
 install  unpack and compile this package for the calls of the Ansible module
 
 Exit status of check: 0 go, 1 no-go, 2 the tool itself could not run.
@@ -19,7 +20,7 @@ import sys
 from typing import Callable, List, Optional
 
 USAGE = """\
-usage: flightline-node.pyz check | watch | kubernetes | repair | notice | preload | train [OPTIONS]
+usage: flightline-node.pyz check | watch | kubernetes | repair | notice | preload | train | adopt [OPTIONS]
        flightline-node.pyz install DIRECTORY
 
 Judge this node by /etc/flightline/node.json, watch or repair it, or help training on it.
@@ -75,6 +76,10 @@ def _program(command: str) -> Optional[Callable[[List[str]], int]]:
         from .train.program import main as train
 
         return train
+    if command == "adopt":
+        from .adopt.program import main as adopt
+
+        return adopt
     return None
 
 

@@ -59,6 +59,8 @@ INPUTS: Tuple[Input, ...] = (
           "flightline_waivers", True, "dict"),
     Input("options", "dict", "Options of checks that are not numbers, such as xid_policy.", {}, "flightline_options",
           True),
+    Input("site_checks", "dict", "Checks of the site's own by name: a program of the node, or a rule over facts "
+          "(docs/site-checks.md).", {}, "flightline_site_checks", True),
     Input("host", "str", "The node's name in the inventory; asked of the node when empty.", "", stored=True),
     Input("instance_id", "str", "EC2 instance id, for the record.", "", "instance_id", True),
     Input("root", "path", "File-system root that probes read from.", "/", "flightline_root"),

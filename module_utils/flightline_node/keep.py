@@ -119,7 +119,8 @@ def compiled_mark(directory: str) -> str:
 
 def _members(archive: zipfile.ZipFile, prefix: str) -> Dict[str, bytes]:
     """The package's files by their path in it. Raises KeyError when there is none."""
-    found = {name[len(prefix) :]: archive.read(name) for name in archive.namelist() if name.startswith(prefix)}
+    names = [name for name in archive.namelist() if name.startswith(prefix) and name.endswith(".py")]
+    found = {name[len(prefix) :]: archive.read(name) for name in names}
     if not found:
         raise KeyError(prefix)
     return found

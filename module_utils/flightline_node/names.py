@@ -6,7 +6,11 @@ from `aliases` beside each declaration, as text, for the functions in AWS have n
 
 from __future__ import annotations
 
+import re
 from typing import Any, Callable, Dict, Iterable, Iterator, Mapping
+
+SITE = "site."
+_OF_SITE = re.compile(r"site\.[a-z][a-z0-9_]{0,47}")
 
 # begin: made by python -m tools.registries
 CHECKS: Dict[str, str] = {}
@@ -18,6 +22,11 @@ REASONS: Dict[str, str] = {}
 def check_id(name: str) -> str:
     """A check's id of today."""
     return CHECKS.get(name, name)
+
+
+def is_site(check: str) -> bool:
+    """Is it the id of a check of the site's own (judge/site_checks.py)?"""
+    return bool(_OF_SITE.fullmatch(check))
 
 
 def threshold(name: str) -> str:

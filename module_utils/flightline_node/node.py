@@ -6,21 +6,21 @@ import os
 import shutil
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from . import __version__
-from .ask import reach
+from .ask import reach, site_program
 from .ask.probes import BY_ID, NEURON, Probe, plan
 from .ask.readers import READERS, with_mounts
 from .ask.runner import Node, ProbeResult, run_probes
 from .judge.judgement import Judgement, judge
 from .judge.waivers import for_fleet
 from .know.expected import Expected, resolve
-from .model import RECORD_SCHEMA, SettingsError, Verdict
+from .model import LEVELS, RECORD_SCHEMA, SettingsError, Verdict
 from .read.bundle import Bundle, load, write_manifest
 from .settings import NodeSettings
 from .tell.shorten import shorten
@@ -90,14 +90,15 @@ def collect(
     settings: the site's, for what may keep active tests from starting.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    probes, guard = _probes(node, level, instance_type), None
-    readers = _readers(settings.options if settings else {})
+    site = settings or NodeSettings()
+    own, own_readers = site_program.probes(one for one in site.checks if LEVELS.index(one.level) <= LEVELS.index(level))
+    probes, guard = (*_probes(node, level, instance_type), *own), None
+    readers = {**_readers(site.options), **own_readers}
     if readers["s3"] is READERS["s3"]:  # no endpoint is asked for
         probes = tuple(probe for probe in probes if probe.reader != "s3")
     if any(probe.exclusive for probe in probes):
         from .ask import idle  # a quick run has nothing to guard
 
-        site = settings or NodeSettings()
         guard = idle.guard(node, directory, site.options, site.thresholds)
     results = run_probes(probes, node, directory, readers, on_done, guard)
     write_manifest(
@@ -109,6 +110,13 @@ def collect(
         probes=results,
     )
     return load(directory)
+
+
+def with_directory(node: Node, settings: NodeSettings) -> NodeSettings:
+    """The settings with the checks of the node's own directory, unless only some checks are wanted."""
+    known = {check.id for check in (*settings.checks, *settings.skipped)}
+    more = [] if settings.selects else [one for one in site_program.found(node.root) if one.id not in known]
+    return replace(settings, checks=(*settings.checks, *more)) if more else settings
 
 
 def run(
@@ -123,6 +131,7 @@ def run(
     The bundle stays in bundle_dir when one is given, else it is removed.
     """
     started, began = _stamp(), time.monotonic()
+    settings = with_directory(node, settings)
     directory = bundle_dir or scratch_dir()
     try:
         bundle = collect(node, settings.level, directory, identity, expected.instance_type, settings=settings)

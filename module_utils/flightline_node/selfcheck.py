@@ -109,6 +109,7 @@ def load(path: Path) -> Dict[str, Any]:
     except ValueError as error:
         raise SettingsError(f"saw: {path} is not JSON ({error}); wanted: a JSON object; {_DO}") from error
     kinds = {one.name: _KINDS[one.kind] for one in INPUTS if one.stored}
+    found = {"site_checks": {}, **found} if isinstance(found, dict) else found  # one of before there were any
     wrong = [key for key, kind in kinds.items() if not isinstance(found, dict) or not isinstance(found.get(key), kind)]
     if wrong:
         raise SettingsError(f"saw: {path} without {', '.join(wrong)}; wanted: every input of a node; {_DO}")

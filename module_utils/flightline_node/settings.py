@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from . import names
+from .judge import site_checks
 from .judge.checks import CHECKS
 from .judge.waivers import FLEET_CHECKS, Waiver
 from .judge.waivers import parse as parse_waivers
@@ -18,7 +19,8 @@ from .suggest import meant, unknown
 class NodeSettings:
     """Validated settings of a run.
 
-    checks: those selected, in catalogue order. skipped: those the user set aside by id or tag.
+    checks: those selected, in catalogue order, the site's own last. skipped: those the user set aside by id or tag.
+    selects: only some checks were asked for, so that a node's own directory adds none.
     """
 
     level: str = "quick"
@@ -27,6 +29,7 @@ class NodeSettings:
     thresholds: Mapping[str, float] = field(default_factory=dict)
     waivers: Tuple[Waiver, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
+    selects: bool = False
 
 
 def known_thresholds() -> Dict[str, Threshold]:
@@ -42,13 +45,20 @@ def build(
     thresholds: Optional[Mapping[str, Any]] = None,
     waivers: Any = None,
     options: Optional[Mapping[str, Any]] = None,
+    site: Any = None,
 ) -> NodeSettings:
     """Check everything the user gave. Raises SettingsError with every mistake at once."""
     errors: List[str] = []
     if level not in LEVELS:
         errors.append(f"unknown level {level!r}{meant(level, LEVELS)}; known levels: {', '.join(LEVELS)}")
-    selected = _pick(select, "checks", errors)
-    left_out = _pick(skip, "skip", errors)
+    own: List[Check] = []
+    try:
+        own += site_checks.declared(site, [*names.split_names(select), *names.split_names(skip)])
+    except SettingsError as error:
+        errors += error.mistakes
+    known = {**CHECKS, **{check.id: check for check in own}}
+    selected = _pick(select, "checks", errors, known)
+    left_out = _pick(skip, "skip", errors, known)
     numbers = _numbers(thresholds, errors)
     accepted: List[Waiver] = []
     try:
@@ -57,7 +67,7 @@ def build(
         errors += error.mistakes
     if errors:
         raise SettingsError(*errors)
-    chosen = [check for check in CHECKS.values() if not select or check.id in selected]
+    chosen = [check for check in known.values() if not select or check.id in selected]
     return NodeSettings(
         level,
         tuple(check for check in chosen if check.id not in left_out),
@@ -65,6 +75,7 @@ def build(
         numbers,
         tuple(accepted),
         dict(options or {}),
+        bool(select),
     )
 
 
@@ -84,6 +95,7 @@ def resolve_settings(given: Mapping[str, Any]) -> Tuple[Expected, NodeSettings]:
             thresholds=given["thresholds"],
             waivers=given["waivers"],
             options=given["options"],
+            site=given.get("site_checks"),
         )
     except SettingsError as error:
         mistakes += error.mistakes
@@ -92,16 +104,16 @@ def resolve_settings(given: Mapping[str, Any]) -> Tuple[Expected, NodeSettings]:
     return expected, settings
 
 
-def _pick(given: Optional[Iterable[str]], what: str, errors: List[str]) -> List[str]:
-    tags = sorted({tag for check in CHECKS.values() for tag in check.tags})
+def _pick(given: Optional[Iterable[str]], what: str, errors: List[str], known: Mapping[str, Check]) -> List[str]:
+    tags = sorted({tag for check in known.values() for tag in check.tags})
     picked: List[str] = []
     for name in map(names.check_id, names.split_names(given)):
-        if name in CHECKS:
+        if name in known:
             picked.append(name)
         elif name in tags:
-            picked += [check.id for check in CHECKS.values() if name in check.tags]
+            picked += [check.id for check in known.values() if name in check.tags]
         else:
-            errors.append(f"{what}: {unknown('check or tag', name, [*CHECKS, *tags])}")
+            errors.append(f"{what}: {unknown('check or tag', name, [*known, *tags])}")
     return picked
 
 

@@ -198,9 +198,9 @@ def _until(good, what, said=lambda: "") -> None:
 
 
 @contextlib.contextmanager
-def bed(place: Path, nodes: int):
+def bed(place: Path, nodes: int, kind: type[Bed] = Bed):
     """A cluster, taken down at the end."""
-    made = Bed(place, nodes)
+    made = kind(place, nodes)
     try:
         made.up()
         yield made

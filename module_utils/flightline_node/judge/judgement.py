@@ -10,8 +10,9 @@ from ..know.expected import NO_TYPE, Expected
 from ..model import LEVELS, Check, Facts, Finding, Remedy, Site, Status, Verdict
 from ..read.bundle import Bundle
 from ..read.facts import ELIDED, READ, UNREADABLE, FactBook, Parsed
+from ..read.parsers import PARSERS
 from ..settings import NodeSettings
-from . import must, reasons
+from . import must, reasons, site_answers
 from .checks import reasons_of
 from .context import Context, Measures
 from .skips import NO_EXPECTATION, NOT_ASKED, NOT_COLLECTED
@@ -46,7 +47,7 @@ def judge(
     UNKNOWN; offline it is SKIP, so that one file can be judged alone. names: the host's
     names, for the scope of waivers. node: this is a node's preflight, and not a job's output that must be there.
     """
-    book = FactBook(bundle)
+    book = FactBook(bundle, {**PARSERS, **site_answers.parsers(settings.checks)})
     measures: Measures = {}
     due = [
         check for check in settings.checks if not required or LEVELS.index(check.level) <= LEVELS.index(settings.level)

@@ -8,7 +8,7 @@ from datetime import date, datetime
 from typing import Any, Dict, Iterable, List, Mapping, Sequence
 
 from ..model import Finding, Remedy, SettingsError, Status
-from ..names import check_id
+from ..names import check_id, is_site
 from ..suggest import unknown
 from .reasons import WAIVER_EXPIRED
 from .skips import WAIVED
@@ -84,7 +84,7 @@ def _one(position: int, item: Any, known: Sequence[str]) -> Waiver:
         problem = f"that it lacks {', '.join(missing)}" if missing else f"unknown key {', '.join(strange)}"
         raise SettingsError(f"{where}: saw {problem}; wanted {', '.join(FIELDS)}")
     check = check_id(str(item["check"]))
-    if check not in known:
+    if check not in known and not is_site(check):
         raise SettingsError(f"{where}: {unknown('check', item['check'], known)}")
     try:
         # YAML turns 2026-12-31 into a date by itself; JSON leaves it text. Both end here.

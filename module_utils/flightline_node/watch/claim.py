@@ -30,7 +30,7 @@ WHOLE = frozenset({"node", "quarantine"})
 """Names for the verdict as a whole: a go answers them."""
 
 _FORM = re.compile(
-    r"flightline: (?P<check>[a-z][a-z0-9_]*)(?P<what>(?:: | ).*)? "
+    r"flightline: (?P<check>(?:site\.)?[a-z][a-z0-9_]*)(?P<what>(?:: | ).*)? "
     rf"by (?P<by>{'|'.join(WRITERS)}) at (?P<level>{'|'.join(LEVELS)}) "
     r"for (?P<reason>[a-z0-9_]+(?:\.[a-z0-9_]+)*)(?: run (?P<run>[A-Za-z0-9_.:+-]+))?"
     rf"(?: (?P<mark>{'|'.join(MARKS)}))?"

@@ -143,6 +143,7 @@ ELSEWHERE = {
     "package_repository/sources.j2": "test_host.py asks apt; test_nvidia_driver.py reads NVIDIA's",
     "slurm/cgroup.conf.j2": "test_slurm.py compares with the record of host_state",
     "slurm/gres.conf.j2": "test_slurm.py compares with the record of host_state",
+    "slurm/not-go.sh.j2": "a part of the hooks",
     "slurm/slurmdbd.conf.j2": "only with slurm_accounting; slurmdbd refuses a file that others can read",
     "slurm/topology.conf.j2": "test_slurm.py compares with the record of host_state",
     "slurm/slurm.conf.j2": "test_slurm.py compares with the record of host_state",

@@ -48,5 +48,8 @@ def test_faults_add_up_in_any_order():
 
 
 def test_unknown_faults_are_all_named():
-    with pytest.raises(SettingsError, match="unknown fault 'no_such'.*unknown fault 'neither'.*do: flightline demo --faults lists them"):
+    with pytest.raises(
+        SettingsError,
+        match=r"unknown fault 'no_such'.*unknown fault 'neither'.*do: flightline demo --faults lists them",
+    ):
         broken(machine("p5.48xlarge"), ["no_such", "gpu_missing", "neither"])

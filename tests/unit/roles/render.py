@@ -57,6 +57,7 @@ class Role:
         loader = _loader()
         variables: dict[str, Any] = {"inventory_hostname": "gpu-01", "ansible_check_mode": False, **_own(name)}
         variables |= {"role_name": name, "ansible_facts": facts(system), **(given or {}), **more}
+        variables["ansible_search_path"] = [str(self.directory)]
         self._templar = Templar(loader=loader, variables=variables)
         self.variables = variables
 

@@ -51,7 +51,10 @@ def test_a_sound_inventory_gives_hosts_and_level():
             "unknown threshold 'memory.nope'; wanted one of the ",
         ),
         ({"flightline_thresholds": "many"}, "wanted a mapping"),
-        ({"flightline_expected": {"gpus": 8}}, "unknown expected value 'gpus'; wanted one of the known expected values: "),
+        (
+            {"flightline_expected": {"gpus": 8}},
+            "unknown expected value 'gpus'; wanted one of the known expected values: ",
+        ),
         ({"flightline_expected": ["gpu_count=8"]}, "flightline_expected: saw ['gpu_count=8'], wanted a mapping"),
         ({"flightline_waivers": [{**WAIVER, "expiry": "never"}]}, "expiry 'never', wanted a date"),
         ({"flightline_options": {"xid_polic": {}}}, "unknown option 'xid_polic'; known options: active_when_busy"),
