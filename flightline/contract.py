@@ -28,6 +28,9 @@ BOOT_PREFIX = "bundles/boot/"
 WRITER = r"arn:aws[a-z-]*:ec2:[a-z0-9-]+:\d{12}:instance/(i-[0-9a-f]{8,17})"
 """An instance's ARN as an element of a key, and the instance id in it."""
 
+BOOT_TOLD = "told.json"
+"""Beside an outcome: the alert router's word that the group was told of it."""
+
 PODS_PREFIX = "bundles/pods/"
 """Under it, by its name, what an agent's pod on Kubernetes may leave."""
 
@@ -138,7 +141,7 @@ OUTPUTS = (
     ),
     Output(
         "drain_minutes",
-        "0 to 480 minutes",
+        "0 to 110 minutes",
         r"-?\d+",
         read_by="roles/flightline_notice",
     ),

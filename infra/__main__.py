@@ -1,4 +1,4 @@
-"""The Pulumi program: settings, policies, components, outputs."""
+"""The Pulumi program of a stack: plan, policies, cluster, outputs."""
 
 import os
 import sys
@@ -11,13 +11,9 @@ sys.path[:0] = [path for path in (str(_ROOT), str(_ROOT / "module_utils")) if pa
 import pulumi  # noqa: E402
 
 from flightline import contract  # noqa: E402
-from infra import images, settings, zones  # noqa: E402
-from infra.cluster import Cluster  # noqa: E402
-from infra.components.base import ClusterPlan  # noqa: E402
-from infra.config.errors import ConfigError  # noqa: E402
+from flightline_pulumi import GpuCluster, GpuClusterArgs, plan  # noqa: E402
 from infra.guard import PolicyGuard  # noqa: E402
 from infra.outputs import outputs  # noqa: E402
-from infra.planning.names import names  # noqa: E402
 from infra.policies import PolicyContext  # noqa: E402
 
 TRACEBACK = "FLIGHTLINE_TRACEBACK"
@@ -25,16 +21,11 @@ TRACEBACK = "FLIGHTLINE_TRACEBACK"
 
 def main() -> None:
     """Read, guard, build, export."""
-    try:
-        chosen = settings.load(zones.ask)
-        image = None if chosen.on_kubernetes else images.find(chosen)
-    except ConfigError as error:
-        raise pulumi.RunError(str(error)) from None
-    guard = PolicyGuard(PolicyContext(chosen.storage.keep_data, frozenset(contract.COMMON_TAGS)))
+    planned = plan()
+    guard = PolicyGuard(PolicyContext(planned.keep_data, frozenset(contract.COMMON_TAGS)))
     guard.install()
-    place = zones.place(chosen.region)
-    named = names(chosen.cluster_name, place, chosen.network.zones.home_id)
-    cluster = Cluster(ClusterPlan(chosen, pulumi.get_stack(), named, place, image))
+    # Stacks were made before their parts lay in a cluster: these keep their names.
+    cluster = GpuCluster("cluster", planned, GpuClusterArgs(at_top=True))
     guard.finish(outputs(cluster), cluster.foundation, cluster.compute)
 
 

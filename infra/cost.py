@@ -39,6 +39,7 @@ BILLED = (
     *("orchestrator", "cpuInstanceType", "cpuNodeCount", "cpuRootVolumeGib", "natGateways", "interfaceEndpoints"),
     *("fsxSizeGib", "fsxThroughput", "fsxDataRepository", "s3Express", "capacityType", "spotInstanceTypes"),
     *("spotMaxPriceUsd", "spotAllocation", "availabilityZones", "monthlyBudgetUsd", "capacityOrder", "capacityChosen"),
+    *("vpcId", "existingEndpoints", "eksCluster"),
 )
 """The settings that a bill is made of."""
 NOT_COUNTED = "requests, DynamoDB, Lambda, SNS, logs, metrics, alarms and data transfer: billed by use"
@@ -84,7 +85,7 @@ def _nodes(given: Mapping[str, Any], region: str) -> Iterator[BillLine]:
     )
     yield BillLine(f"{count} root volumes, {size} GiB gp3", count * size, _volume(region), idle=False)
     if given["orchestrator"] == EKS:
-        yield from _kubernetes(given, region)
+        yield from () if given["eksCluster"] else _kubernetes(given, region)
     elif _true(given["headNode"]) or given["orchestrator"] == "slurm":
         yield BillLine(
             f"head node {given['headInstanceType']}", Decimal(1), _instance(given["headInstanceType"], region), False
@@ -103,7 +104,7 @@ def _kubernetes(given: Mapping[str, Any], region: str) -> Iterator[BillLine]:
 
 def _network(given: Mapping[str, Any], region: str) -> Iterator[BillLine]:
     zones = max(ZONES, len(_names(given["availabilityZones"])))
-    gateways = {NAT_ONE: 1, NAT_PER_AZ: zones}.get(str(given["natGateways"]), 0)
+    gateways = 0 if given["vpcId"] else {NAT_ONE: 1, NAT_PER_AZ: zones}.get(str(given["natGateways"]), 0)
     if gateways:
         family = (("productFamily", "NAT Gateway"),)
         query = Query("AmazonEC2", region, HOURLY, family, r"([A-Z0-9]+-)?NatGateway-Hours")
@@ -112,7 +113,8 @@ def _network(given: Mapping[str, Any], region: str) -> Iterator[BillLine]:
         yield BillLine(f"{gateways} public address{'es' * (gateways > 1)}", Decimal(gateways), address)
     if _true(given["interfaceEndpoints"]):
         head = given["orchestrator"] == "slurm" or (_true(given["headNode"]) and given["orchestrator"] != EKS)
-        made = len(endpoints.interfaces(head, given["orchestrator"] == EKS)) * ZONES
+        wanted = endpoints.interfaces(head, given["orchestrator"] == EKS)
+        made = len(set(wanted) - set(given["existingEndpoints"])) * ZONES
         query = Query("AmazonVPC", region, HOURLY, (), r"([A-Z0-9]+-)?VpcEndpoint-Hours")
         yield BillLine(f"{made} endpoint interfaces", Decimal(made), query)
 

@@ -56,7 +56,7 @@ def _up(given: Mapping[str, Any]) -> list[str]:
     found = [
         nodes,
         *_cluster(given),
-        f"network  {given['vpcCidr']}, NAT {given['natGateways']}, access by {given['accessMode']}",
+        f"network  {_network(given)}, access by {given['accessMode']}",
     ]
     if given["fsxSizeGib"]:
         found.append(f"storage  FSx for Lustre {given['fsxSizeGib']} GiB at {given['fsxThroughput']} MB/s per TiB, S3")
@@ -64,6 +64,10 @@ def _up(given: Mapping[str, Any]) -> list[str]:
     if given["monthlyBudgetUsd"]:
         found.append(f"budget   alerts near {given['monthlyBudgetUsd']} USD a month; it stops nothing")
     return found
+
+
+def _network(given: Mapping[str, Any]) -> str:
+    return str(given["vpcId"]) or f"{given['vpcCidr']}, NAT {given['natGateways']}"
 
 
 def _cluster(given: Mapping[str, Any]) -> list[str]:

@@ -4,21 +4,26 @@ The engine calls the transform with every resource before it does anything about
 known yet: what depends on them is left open there and judged during the update, when the engine asks again with the
 values and before the resource is created. An answer that is still open then counts as a breach. A preview makes
 nothing, so it goes on after a breach and ends with all of them.
+
+What a transform raises comes back from the engine as text with a traceback, and the language host prints another. So it
+fails the verdict first, which an output of the stack waits for: the program ends by that, a RunError, as its sentences
+alone, and the resource's registration, which still waits, ends with it.
 """
 
-from typing import Any, Iterable, Mapping, NoReturn, Sequence
+import asyncio
+from typing import Any, Iterable, Mapping, Sequence
 
 import pulumi
 from pulumi.output import Unknown as PulumiUnknown
 from pulumi.runtime import rpc
-from pulumi.runtime import settings as sdk
 
 from infra.policies import RULES, UNKNOWN, Broken, PolicyContext, PolicyFinding, Registered, judge, judge_stack
 from infra.policies.locks import LOCK
 from infra.policies.secrets import OUTPUTS
 from infra.policies.secrets import RULE as SECRETS
 
-_SDKS_OWN = sdk.grpc_error_to_exception
+GRACE_S = 10.0
+"""How long a refused resource waits for the program to end by the verdict; it is never made, whoever is first."""
 
 
 class PolicyBreach(pulumi.RunError):
@@ -50,19 +55,12 @@ class PolicyGuard:
         self.open: list[PolicyFinding] = []
         """What a preview could not judge yet."""
         self._broken: list[PolicyFinding] = []
-        self._refused = ""
+        self._verdict: asyncio.Future[None] | None = None
 
     def install(self) -> None:
         """Judge every resource registered from now on."""
-        # What a callback raises comes back from the engine as text with the callback's traceback, and the SDK makes an
-        # exception of it, whose own traceback the language host prints. As a RunError it is its sentences alone.
-        sdk.grpc_error_to_exception = self._plain_error
+        self._verdict = asyncio.get_running_loop().create_future()
         pulumi.runtime.register_resource_transform(self._transform)
-
-    def _plain_error(self, exn: Any) -> Exception:
-        if self._refused and self._refused in (exn.details() or ""):
-            return PolicyBreach(self._refused)
-        return _SDKS_OWN(exn)
 
     def finish(
         self, outputs: Mapping[str, Any], foundation: Sequence[pulumi.Resource], compute: Sequence[pulumi.Resource] = ()
@@ -76,11 +74,12 @@ class PolicyGuard:
         keep = self._site.keep_data
         locks = [Lock(foundation)] if keep else []
         exported = Outputs(
-            _after(locks, outputs), pulumi.ResourceOptions(depends_on=[*foundation, *compute, *locks], protect=keep)
+            # To the SDK a component is its children, and a lock has none: so an output waits for it.
+            _held(outputs, [lock.urn for lock in locks]),
+            pulumi.ResourceOptions(depends_on=[*foundation, *compute, *locks], protect=keep),
         )
         # Here and not in the transform, which knows one resource: a preview ends with everything that is wrong.
-        exported.urn.apply(self._end_preview)
-        for name, value in outputs.items():
+        for name, value in _held(outputs, [exported.urn.apply(self._end), self._verdict]).items():
             pulumi.export(name, value)
 
     async def _transform(self, args: pulumi.ResourceTransformArgs) -> pulumi.ResourceTransformResult | None:
@@ -90,13 +89,12 @@ class PolicyGuard:
             self._seen.append(resource)
             if resource.type_ == OUTPUTS:
                 self._settle(judge_stack(tuple(self._seen)))
-        except PolicyBreach:
-            raise
         except Exception as error:
-            seen = f"{type(error).__name__}: {error}"
-            self._refuse(
-                f"{args.name} ({args.type_}): saw {seen} in a policy, wanted a judgement; do: report this text"
-            )
+            refused = error if isinstance(error, PolicyBreach) else _fault(args, error)
+            if self._verdict and not self._verdict.done():
+                self._verdict.set_exception(refused)
+            await asyncio.sleep(GRACE_S)
+            raise refused from None
         return None
 
     def _settle(self, findings: Iterable[PolicyFinding]) -> None:
@@ -108,22 +106,24 @@ class PolicyGuard:
             self._broken += breaches
         elif breaches:
             # An update must not make the resource and a preview must not print the secret, so the callback has to fail.
-            self._refuse(message(breaches))
+            raise PolicyBreach(message(breaches))
 
-    def _refuse(self, text: str) -> NoReturn:
-        self._refused = text
-        raise PolicyBreach(text)
-
-    def _end_preview(self, _: str) -> None:
-        """End a preview with everything that is wrong."""
+    def _end(self, _: str) -> None:
+        """Everything is judged: pass, or end a preview with everything that is wrong."""
         if self._broken:
             raise PolicyBreach(message(self._broken))
+        if self._verdict and not self._verdict.done():
+            self._verdict.set_result(None)
 
 
-def _after(locks: Sequence[Lock], outputs: Mapping[str, Any]) -> dict[str, Any]:
-    """The outputs, one of which waits for the locks: to the SDK a component is its children, and a lock has none."""
-    urns = [lock.urn for lock in locks]
-    first = {name: pulumi.Output.all(value, *urns).apply(_first) for name, value in list(outputs.items())[:1]}
+def _fault(args: pulumi.ResourceTransformArgs, error: Exception) -> PolicyBreach:
+    seen = f"{type(error).__name__}: {error}"
+    return PolicyBreach(f"{args.name} ({args.type_}): saw {seen} in a policy, wanted a judgement; do: report this text")
+
+
+def _held(outputs: Mapping[str, Any], by: Sequence[Any]) -> dict[str, Any]:
+    """The outputs, the first of which waits for these as well."""
+    first = {name: pulumi.Output.all(value, *by).apply(_first) for name, value in list(outputs.items())[:1]}
     return {**outputs, **first}
 
 

@@ -24,30 +24,46 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class KubernetesFoundation:
-    """What the cluster stands on. ready: what must be there before a node is."""
+    """What the cluster stands on. cluster: one that is made already. ready: what must be there before a node is."""
 
     network: Network
     fabric_group_id: pulumi.Output[str]
     topic_key_arn: pulumi.Output[str]
     ready: Sequence[pulumi.Resource]
+    cluster: KubernetesCluster | None = None
 
 
 class Kubernetes:
-    """The components of a Kubernetes cluster. Its GPU nodes come and go; the rest is ground."""
+    """The components of a Kubernetes cluster. Its GPU nodes come and go; the rest is ground.
+
+    In a cluster that is there already only GPU nodes and the roles of this project's pods are made: add-ons (the Pod
+    Identity agent among them), charts and nodes for its own pods are its owner's.
+    """
 
     def __init__(self, plan: ClusterPlan, on: KubernetesFoundation) -> None:
         self._plan, self._on = plan, on
         chosen = plan.settings.kubernetes
+        self.cluster = on.cluster or KubernetesCluster(plan.part("kubernetes"), plan, on.network.private_subnet_ids)
+        self.node_role = NodeRole(plan.part("node-role"), plan)
+        self.early: AddOns | None = None
+        self.system: KubernetesSystemNodes | None = None
+        self.add_ons: AddOns | None = None
+        self.charts: Charts | None = None
+        if not chosen.cluster:
+            self._furnish()
+        self.pods = PodRoles(plan.part("pods"), plan, self.cluster.name, on.topic_key_arn)
+        self.nodes = KubernetesGpuNodes(plan.part("nodes"), plan, self._nodes_args(contract.ROLE_GPU))
+
+    def _furnish(self) -> None:
+        """What a new cluster needs before it serves anybody."""
+        plan, chosen = self._plan, self._plan.settings.kubernetes
         add_ons = kubernetes.add_ons(chosen.pods_per_node, plan.tags, chosen.add_on_versions)
-        self.cluster = KubernetesCluster("kubernetes", plan, on.network.private_subnet_ids)
-        self.node_role = NodeRole("node-role", plan)
         self.early = self._add_ons("early", [one for one in add_ons if one.early])
-        self.system = KubernetesSystemNodes("system", plan, self._nodes_args(contract.ROLE_CPU))
+        self.system = KubernetesSystemNodes(plan.part("system"), plan, self._nodes_args(contract.ROLE_CPU))
         self.add_ons = self._add_ons("add-ons", [one for one in add_ons if not one.early], [self.system])
-        self.pods = PodRoles("pods", plan, self.cluster.name, on.topic_key_arn)
-        ready = [self.cluster, self.system, self.add_ons]
-        self.charts = Charts("charts", plan, self.cluster, ready) if chosen.charts else None
-        self.nodes = KubernetesGpuNodes("nodes", plan, self._nodes_args(contract.ROLE_GPU))
+        if chosen.charts:
+            ready = [self.cluster, self.system, self.add_ons]
+            self.charts = Charts(plan.part("charts"), plan, self.cluster, ready)
 
     @property
     def foundation(self) -> list[pulumi.Resource]:
@@ -56,7 +72,7 @@ class Kubernetes:
         return [part for part in made if part is not None]
 
     def _add_ons(self, name: str, chosen: Sequence[kubernetes.AddOn], ready: Sequence[pulumi.Resource] = ()) -> AddOns:
-        return AddOns(name, self._plan, chosen, self.cluster.name, ready)
+        return AddOns(self._plan.part(name), self._plan, chosen, self.cluster.name, ready)
 
     def _nodes_args(self, role: str) -> KubernetesNodesArgs:
         network = self._on.network
@@ -66,5 +82,5 @@ class Kubernetes:
             role_arn=self.node_role.arn,
             security_group_ids=[self._on.fabric_group_id, self.cluster.security_group_id],
             subnet_ids=network.private_subnet_ids if wide else network.gpu_subnet_ids,
-            ready=[*self._on.ready, self.node_role, self.early],
+            ready=[*self._on.ready, self.node_role, *([self.early] if self.early else [])],
         )

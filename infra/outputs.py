@@ -13,16 +13,16 @@ from infra.config.model import KEYS
 from infra.planning import efa
 
 if TYPE_CHECKING:
-    from infra.cluster import Cluster
+    from infra.cluster import GpuCluster
     from infra.components.storage import Storage
 
 
-def outputs(cluster: Cluster) -> Mapping[str, Any]:
+def outputs(cluster: GpuCluster) -> Mapping[str, Any]:
     """The stack's outputs: what `flightline.contract` promises, in plain values and never a secret."""
     return contract.today({**_settled(cluster), **_learned(cluster)})
 
 
-def _settled(cluster: Cluster) -> dict[str, Any]:
+def _settled(cluster: GpuCluster) -> dict[str, Any]:
     """Outputs that are decided before anything exists."""
     settings, names = cluster.plan.settings, cluster.plan.names
     return {
@@ -45,7 +45,7 @@ def _settled(cluster: Cluster) -> dict[str, Any]:
     }
 
 
-def node_variables(cluster: Cluster) -> dict[str, Any]:
+def node_variables(cluster: GpuCluster) -> dict[str, Any]:
     """What the roles on a node know of the stack: the outputs, but for those that come after the nodes themselves.
 
     Nor how many nodes there are: their launch template would change with every change of their number.
@@ -55,7 +55,7 @@ def node_variables(cluster: Cluster) -> dict[str, Any]:
     return contract.today(known)
 
 
-def _learned(cluster: Cluster) -> dict[str, Any]:
+def _learned(cluster: GpuCluster) -> dict[str, Any]:
     """Outputs that name what was made."""
     return {
         **_before_nodes(cluster),
@@ -69,10 +69,10 @@ def _checkpoints(storage: Storage) -> pulumi.Output[str]:
     return pulumi.Output.concat("s3://", storage.express.bucket if storage.express else storage.checkpoints.name, "/")
 
 
-def _before_nodes(cluster: Cluster) -> dict[str, Any]:
+def _before_nodes(cluster: GpuCluster) -> dict[str, Any]:
     storage, lustre = cluster.storage, cluster.file_system
     return {
-        "vpc_id": cluster.network.vpc.id,
+        "vpc_id": cluster.network.vpc_id,
         "private_subnet_ids": cluster.network.private_subnet_ids,
         "fabric_security_group_id": cluster.fabric.id,
         "data_bucket": storage.data.name,

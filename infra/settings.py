@@ -1,5 +1,6 @@
 """The only reader of pulumi.Config: every key is checked before any resource, every mistake is listed at once."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pulumi
@@ -15,13 +16,13 @@ PROJECT = "flightline"
 _WEBHOOK = "slackWebhook"
 
 
-def load(lookup: Lookup) -> StackSettings:
-    """Read and check the stack's configuration.
+def load(lookup: Lookup, given: Mapping[str, Any] | None = None, network_is_given: bool = False) -> StackSettings:
+    """Read and check the stack's configuration. given: what a program says instead of it, key by key.
 
     lookup answers which zones the region has and which of them offer an instance type: infra.zones.ask in a real
     run, a function of its own in tests. Raises ConfigError with every mistake.
     """
-    config, values = pulumi.Config(PROJECT), _values()
+    config, values = pulumi.Config(PROJECT), {**_values(), **(given or {})}
     for warning in warnings(values):
         pulumi.log.warn(f"{PROJECT}: {warning}")
     return read(
@@ -32,6 +33,7 @@ def load(lookup: Lookup) -> StackSettings:
         webhook_is_secret=is_config_secret(config.full_key(_WEBHOOK)),
         package_mistake=node_package.mistake,
         endpoints=endpoints(pulumi.Config("aws").get_object("endpoints")),
+        network_is_given=network_is_given,
     )
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 import boto3
+from botocore.exceptions import ClientError
 from moto.autoscaling.models import autoscaling_backends
 from moto.ec2.models import amis
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
@@ -60,6 +61,27 @@ def launching(group: str, region: str = REGION, state: str = "Pending:Wait") -> 
     yield
     for one in found.instance_states:
         one.lifecycle_state = before.get(one.instance.id, state)
+
+
+class Hooked:
+    """An Auto Scaling client whose hooks act: moto keeps them and completes nothing. completed: what was asked."""
+
+    def __init__(self, client: Any, region: str = REGION) -> None:
+        self._client, self._region, self.completed = client, region, list[dict[str, str]]()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    def complete_lifecycle_action(self, **asked: str) -> None:
+        """Source: EC2 Auto Scaling user guide, "How lifecycle hooks work": there has to be one that waits."""
+        group = autoscaling_backends[ACCOUNT][self._region].autoscaling_groups[asked["AutoScalingGroupName"]]
+        waits = [one for one in group.instance_states if one.instance.id == asked["InstanceId"]]
+        if not waits or not waits[0].lifecycle_state.endswith(":Wait"):
+            said = {"Code": "ValidationError", "Message": "No active Lifecycle Action found"}
+            raise ClientError({"Error": said}, "CompleteLifecycleAction")
+        begins = waits[0].lifecycle_state.startswith("Pending") and asked["LifecycleActionResult"] == "CONTINUE"
+        waits[0].lifecycle_state = "InService" if begins else "Terminating:Proceed"
+        self.completed.append(asked)
 
 
 @dataclass

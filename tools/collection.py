@@ -39,7 +39,10 @@ FOLDERS = {
     "roles": "roles",
 }
 FILES = {"LICENSE": "LICENSE", "docs/collection.md": "README.md", "inventory/roles.yml": "inventory/roles.yml"}
-WHEEL_FROM = ("pyproject.toml", "requirements.txt", "README.md", "LICENSE", "flightline", "infra", "module_utils")
+WHEEL_FROM = (
+    *("pyproject.toml", "requirements.txt", "README.md", "LICENSE"),
+    *("flightline", "flightline_pulumi", "infra", "module_utils"),
+)
 PACKAGE = "roles/flightline_node/files/flightline-node.pyz"
 CONTROL = "roles/flightline_remediate/files/flightline-control.tar.gz"
 RENAMED = {"flightline_verdict": "flightline_verdict_info", "flightline_verify": "flightline_archive_info"}

@@ -1,11 +1,12 @@
 """What follows from the declarations of a stack's settings: python -m tools.stack_settings writes it.
 
 From infra/config/model.py: the `config` part of Pulumi.yaml, docs/settings.md, and of settings that reach a role the
-outputs in flightline/contract.py and the role's variable in the inventory. A test compares them.
+outputs in flightline/contract.py and the role's variable in the inventory; their types. A test compares them.
 """
 
 import json
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -17,7 +18,19 @@ from infra.config.model import KEYS
 from tools.generated import ROOT, generate, renewed
 
 PROJECT, PAGE = ROOT / "Pulumi.yaml", ROOT / "docs" / "settings.md"
+TYPED = ROOT / "flightline_pulumi" / "settings.py"
 CONTRACT, VARIABLES = ROOT / "flightline" / "contract.py", ROOT / "inventory" / "group_vars" / "aws_ec2" / "roles.yml"
+PYTHON = {BOOLEAN: "bool", INTEGER: "int", ARRAY: "Sequence[str]"}
+TYPED_HEAD = '''\
+"""What a program may say to `plan`; made from infra/config/model.py by `python -m tools.stack_settings`."""
+
+from collections.abc import Sequence
+from typing import TypedDict
+
+Settings = TypedDict(  # noqa: UP013  # a field on each line would be a page
+    "Settings",
+    {
+'''
 PATTERNS = {BOOLEAN: r"true|false", INTEGER: r"-?\d+"}
 CONFIG = "config:\n"
 MADE = "  # Made from infra/config/model.py by: python -m tools.stack_settings\n"
@@ -66,6 +79,14 @@ def page(keys: Sequence[Key] = KEYS) -> str:
     by_hand = ((f"`{one.name}`", one.wanted, f"people: {one.people}" if one.people else f"`{one.read_by}`")
                for one in contract.OUTPUTS if one.name not in made)  # fmt: skip
     return HEAD + "".join(map(_row, keys)) + OUTPUTS + "".join(map(_cells, (*by_hand, *made.values())))
+
+
+def typed(keys: Sequence[Key] = KEYS) -> str:
+    """The type of the settings that a program gives: a secret comes from the stack's configuration alone."""
+    fields = " ".join(f'"{key.name}":~{PYTHON.get(key.kind, "str")},' for key in keys if not key.secret)
+    lines = textwrap.wrap(fields, 110, break_on_hyphens=False)
+    body = "".join(f"        {line}\n" for line in lines).replace("~", " ")
+    return f"{TYPED_HEAD}{body}    }},\n    total=False,\n)  # fmt: skip\n"
 
 
 def _row(key: Key) -> str:
@@ -127,7 +148,7 @@ def texts() -> dict[Path, str]:
     """Each file with what it should say."""
     blocks = {CONTRACT: outputs(), VARIABLES: variables()}
     made = {path: renewed(path, path.read_text(encoding="utf-8"), "stack_settings", of) for path, of in blocks.items()}
-    return {**made, PROJECT: project(PROJECT.read_text(encoding="utf-8")), PAGE: page()}
+    return {**made, TYPED: typed(), PROJECT: project(PROJECT.read_text(encoding="utf-8")), PAGE: page()}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -24,6 +24,7 @@ class Audit(Component):
             is_multi_region_trail=True,
             include_global_service_events=True,
             enable_log_file_validation=True,
+            kms_key_id=plan.key_arn,
             event_selectors=_selectors(plan),
             tags=self.tags(),
             opts=options,

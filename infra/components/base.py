@@ -3,26 +3,36 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import pulumi
 import pulumi_aws as aws
 
 from infra.config.model import StackSettings
 from infra.images import FoundImage
-from infra.planning import tags
+from infra.planning import keys, tags
 from infra.planning.names import Names, Place
 
 
 @dataclass(frozen=True)
 class ClusterPlan:
-    """What every component reads. image: None where EKS finds it."""
+    """What every component reads. image: None where EKS finds it. key_arn: of what is stored; None: AWS' own keys.
+
+    within: the cluster whose parts are made; part_prefix: what their logical names begin with.
+    """
 
     settings: StackSettings
     stack: str
     names: Names
     place: Place
     image: FoundImage | None = None
+    key_arn: pulumi.Input[str] | None = None
+    within: pulumi.Resource | None = None
+    part_prefix: str = ""
+
+    def part(self, name: str) -> str:
+        """Logical name of a part of the cluster."""
+        return f"{self.part_prefix}{name}"
 
     @property
     def tags(self) -> dict[str, str]:
@@ -47,9 +57,25 @@ class ClusterPlan:
 class Component(pulumi.ComponentResource):
     """A part of the stack, of its class's type. What it makes is its child and named after it."""
 
-    def __init__(self, name: str, plan: ClusterPlan, parent: pulumi.Resource | None = None) -> None:
-        super().__init__(f"flightline:infra:{type(self).__name__}", name, {}, pulumi.ResourceOptions(parent=parent))
+    def __init__(
+        self,
+        name: str,
+        plan: ClusterPlan,
+        parent: pulumi.Resource | None = None,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        """parent: a component that this one is inside of; without one it is a part of the plan's cluster, if any."""
+        where = pulumi.ResourceOptions(parent=parent or plan.within)
+        if not parent and plan.within and not plan.part_prefix:
+            # Parts without a prefix stood at the top before their cluster was a component.
+            where.aliases = [pulumi.Alias(parent=pulumi.ROOT_STACK_RESOURCE)]
+        merged = pulumi.ResourceOptions.merge(where, opts)
+        super().__init__(f"flightline:infra:{type(self).__name__}", name, {}, merged)
         self._name, self.plan, self.names, self.place = name, plan, plan.names, plan.place
+
+    def refuse(self, saw: str, wanted: str, do: str) -> NoReturn:
+        """End the program with one sentence."""
+        raise pulumi.RunError(f"{self.pulumi_resource_name}: saw {saw}; wanted {wanted}; do: {do}")
 
     def child(self, **options: Any) -> pulumi.ResourceOptions:
         """Options of a child."""
@@ -78,12 +104,13 @@ class Component(pulumi.ComponentResource):
             f"{self._name}-{key}",
             name=name,
             retention_in_days=self.plan.settings.monitoring.log_retention_days,
+            kms_key_id=self.plan.key_arn,
             tags=self.tags(),
             opts=self.child(),
         )
 
-    def key(self, description: str, alias: str, policy: str | None = None) -> aws.kms.Key:
-        """A key of the stack and its alias."""
+    def key(self, description: str, alias: str, policy: str | None = None, kept: bool = False) -> aws.kms.Key:
+        """A key of the stack and its alias. kept: as long as data is."""
         made = aws.kms.Key(
             f"{self._name}-key",
             description=description,
@@ -91,7 +118,7 @@ class Component(pulumi.ComponentResource):
             deletion_window_in_days=30,
             policy=policy,
             tags=self.tags(),
-            opts=self.child(),
+            opts=self.kept() if kept else self.child(),
         )
         aws.kms.Alias(f"{self._name}-key-alias", name=alias, target_key_id=made.id, opts=self.child())
         return made
@@ -143,7 +170,10 @@ class Component(pulumi.ComponentResource):
         suffix: str = "",
     ) -> tuple[aws.iam.Role, list[pulumi.Resource]]:
         """A role, and what gives it its rights: whoever uses it waits for those. policies: inline ones by purpose."""
-        name = "-".join(filter(None, (self._name, key)))
+        name, key_arn = "-".join(filter(None, (self._name, key))), self.plan.key_arn
+        if policies and key_arn:
+            use = pulumi.Output.from_input(key_arn).apply(lambda arn: text(keys.use_policy(arn, self.place)))
+            policies = {**policies, "key": use}
         role = aws.iam.Role(
             f"{name}{suffix}",
             name=physical_name,

@@ -82,14 +82,19 @@ class Bucket(Component):
             )
 
     def _encrypted(self) -> None:
+        key = self.plan.key_arn
         default = aws.s3.BucketServerSideEncryptionConfigurationRuleApplyServerSideEncryptionByDefaultArgs(
-            sse_algorithm="AES256"
+            sse_algorithm="aws:kms" if key else "AES256", kms_master_key_id=key
         )
         aws.s3.BucketServerSideEncryptionConfiguration(
             f"{self._name}-encryption",
             bucket=self.name,
             rules=[
-                aws.s3.BucketServerSideEncryptionConfigurationRuleArgs(apply_server_side_encryption_by_default=default)
+                aws.s3.BucketServerSideEncryptionConfigurationRuleArgs(
+                    # Else KMS is asked, and paid, for each object.
+                    apply_server_side_encryption_by_default=default,
+                    bucket_key_enabled=True if key else None,
+                )
             ],
             opts=self.kept(),
         )

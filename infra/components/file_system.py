@@ -1,5 +1,7 @@
 """FSx for Lustre, persistent 2 SSD, in the nodes' zone."""
 
+from dataclasses import dataclass
+
 import pulumi
 import pulumi_aws as aws
 
@@ -13,31 +15,56 @@ LUSTRE_PORTS = ((988, 988), (1018, 1023))
 """AWS' page on FSx for Lustre: both directions, for servers open connections to clients as well."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class FileSystemArgs:
+    """file_system_id: of one that is there, whose group lets the nodes in; else where one is made, and all beside it.
+
+    fabric_group_id: security group of the clients. data_repository: an s3:// URL that it is linked to. log_group: what
+    its warnings go to. fsx: other settings than the plan's.
+    """
+
+    file_system_id: pulumi.Input[str] | None = None
+    vpc_id: pulumi.Input[str] | None = None
+    subnet_id: pulumi.Input[str] | None = None
+    fabric_group_id: pulumi.Input[str] | None = None
+    log_group: aws.cloudwatch.LogGroup | None = None
+    data_repository: pulumi.Input[str] | None = None
+    fsx: FsxSettings | None = None
+
+
 class FileSystem(Component):
     """The file system, its security group, and the link to the data bucket."""
 
     def __init__(
-        self,
-        name: str,
-        plan: ClusterPlan,
-        fsx: FsxSettings,
-        vpc_id: pulumi.Input[str],
-        subnet_id: pulumi.Input[str],
-        fabric_group_id: pulumi.Input[str],
-        log_group: aws.cloudwatch.LogGroup,
-        data_repository: pulumi.Input[str] | None,
+        self, name: str, plan: ClusterPlan, args: FileSystemArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        """data_repository: an s3:// URL or None. fabric_group_id: security group of the clients."""
-        super().__init__(name, plan)
-        self._fsx, self.repository = fsx, data_repository
-        self.group = self.security_group("group", "Lustre between servers and nodes", vpc_id, "lustre")
-        self.file_system = self._file_system(subnet_id, log_group, self._rules(fabric_group_id))
+        super().__init__(name, plan, opts=opts)
+        self.repository = args.data_repository
+        if args.file_system_id is None:
+            self.file_system = self._make(args)
+        else:
+            if others := [key for key, value in vars(args).items() if key != "file_system_id" and value is not None]:
+                self.refuse(f"file_system_id beside {', '.join(others)}", "one or the other", "leave one out")
+            # Read, not made: Pulumi never changes or deletes it. Nodes mount it by names that only FSx knows.
+            self.file_system = aws.fsx.LustreFileSystem.get(f"{name}-there", args.file_system_id, opts=self.child())
         self.id = self.file_system.id
         self.dns_name = self.file_system.dns_name
         self.mount_name = self.file_system.mount_name
-        if data_repository is not None:
-            self._link(data_repository)
         self.register_outputs({"dns_name": self.dns_name, "mount_name": self.mount_name})
+
+    def _make(self, args: FileSystemArgs) -> aws.fsx.LustreFileSystem:
+        fsx = args.fsx or self.plan.settings.storage.fsx
+        vpc_id, subnet_id, clients = args.vpc_id, args.subnet_id, args.fabric_group_id
+        if fsx is None or not fsx.size_gib:
+            self.refuse("no size and no file_system_id", "one of them", "set fsxSizeGib, or name the one that is there")
+        if vpc_id is None or subnet_id is None or clients is None:
+            self.refuse("no file_system_id", "vpc_id, subnet_id and fabric_group_id to make one", "name them, or it")
+        self._fsx = fsx
+        self.group = self.security_group("group", "Lustre between servers and nodes", vpc_id, "lustre")
+        made = self._file_system(subnet_id, args.log_group, self._rules(clients))
+        if args.data_repository is not None:
+            self._link(made, args.data_repository)
+        return made
 
     def _rules(self, clients: pulumi.Input[str]) -> list[pulumi.Resource]:
         servers = self.group.id
@@ -62,7 +89,7 @@ class FileSystem(Component):
         return self.rule(key, owner, "Lustre", protocol=protocol, ports=ports, referenced_security_group_id=peer)
 
     def _file_system(
-        self, subnet_id: pulumi.Input[str], log_group: aws.cloudwatch.LogGroup, rules: list[pulumi.Resource]
+        self, subnet_id: pulumi.Input[str], log_group: aws.cloudwatch.LogGroup | None, rules: list[pulumi.Resource]
     ) -> aws.fsx.LustreFileSystem:
         fsx, linked = self._fsx, self.repository is not None
         return aws.fsx.LustreFileSystem(
@@ -84,17 +111,26 @@ class FileSystem(Component):
             copy_tags_to_backups=None if linked else True,
             log_configuration=aws.fsx.LustreFileSystemLogConfigurationArgs(
                 level="WARN_ERROR", destination=log_group.arn
-            ),
+            )
+            if log_group
+            else None,
+            kms_key_id=self.plan.key_arn,
+            root_squash_configuration=aws.fsx.LustreFileSystemRootSquashConfigurationArgs(
+                root_squash=fsx.root_squash, no_squash_nids=list(fsx.no_squash) or None
+            )
+            if fsx.root_squash
+            else None,
             tags=self.tags("lustre"),
             # FSx looks into its security group when it is asked for a file system, and refuses one that is closed.
-            opts=self.kept(depends_on=rules),
+            # A file system keeps the key it was made with: another one means another file system.
+            opts=self.kept(depends_on=rules, ignore_changes=["kmsKeyId"]),
         )
 
-    def _link(self, url: pulumi.Input[str]) -> None:
+    def _link(self, made: aws.fsx.LustreFileSystem, url: pulumi.Input[str]) -> None:
         exported = self._fsx.export_events
         aws.fsx.DataRepositoryAssociation(
             f"{self._name}-data",
-            file_system_id=self.file_system.id,
+            file_system_id=made.id,
             file_system_path="/data",
             data_repository_path=url,
             batch_import_meta_data_on_create=True,

@@ -71,6 +71,10 @@ class Functions(Component):
             role=role.arn,
             timeout=plan.timeout_s,
             memory_size=plan.memory_mib,
+            reserved_concurrent_executions=planning.reserved(plan.key)
+            if self.plan.settings.reserve_concurrency
+            else None,
+            kms_key_arn=self.plan.key_arn,
             environment=aws.lambda_.FunctionEnvironmentArgs(variables=dict(plan.environment)),
             dead_letter_config=aws.lambda_.FunctionDeadLetterConfigArgs(target_arn=self.dead_letters.arn),
             logging_config=aws.lambda_.FunctionLoggingConfigArgs(log_format="Text", log_group=group),
@@ -111,7 +115,8 @@ class Functions(Component):
             message_retention_seconds=planning.QUEUE_RETENTION_S,
             visibility_timeout_seconds=visibility_s or longest * planning.VISIBILITY_FACTOR,
             redrive_policy=redrive,
-            sqs_managed_sse_enabled=True,
+            sqs_managed_sse_enabled=None if self.plan.key_arn else True,
+            kms_master_key_id=self.plan.key_arn,
             tags=self.tags(),
             opts=self.child(depends_on=list(after)),
         )

@@ -1,6 +1,7 @@
 """The GPU nodes: launch template and Auto Scaling group. Capacity and size change; nothing is replaced for it."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pulumi
@@ -9,7 +10,7 @@ import pulumi_aws as aws
 from flightline import contract
 from infra.config.model import Scheduled
 from infra.planning import efa
-from infra.planning.lifecycle import HOLD_S
+from infra.planning.lifecycle import hook_s
 
 from .base import ClusterPlan, Component
 from .launch_template import TemplateArgs, launch_template, placement_group
@@ -25,25 +26,33 @@ METRICS = (
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class GpuNodesArgs:
+    """user_data: cloud-init text, which ends the launch hook. profile_name: of the nodes' instance profile.
+
+    subnet_ids: private, of the nodes. ready: what must be there before a node is.
+    """
+
+    user_data: pulumi.Input[str]
+    profile_name: pulumi.Input[str]
+    security_group_ids: Sequence[pulumi.Input[str]]
+    subnet_ids: Sequence[pulumi.Input[str]]
+    ready: Sequence[pulumi.Resource] = ()
+
+
 class GpuNodes(Component):
     """An instance enters service only after its own boot preflight said go."""
 
     def __init__(
-        self,
-        name: str,
-        plan: ClusterPlan,
-        user_data: pulumi.Input[str],
-        profile_name: pulumi.Input[str],
-        security_group_ids: Sequence[pulumi.Input[str]],
-        subnet_ids: Sequence[pulumi.Input[str]],
-        ready: Sequence[pulumi.Resource] = (),
+        self, name: str, plan: ClusterPlan, args: GpuNodesArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        """user_data: cloud-init text. subnet_ids: private, of the nodes. ready: what must be there before a node is."""
-        super().__init__(name, plan)
+        super().__init__(name, plan, opts=opts)
+        if not args.subnet_ids or not args.security_group_ids:
+            self.refuse("no subnet or no security group", "one of each at least", "name those that the nodes are in")
         self._settings = plan.settings.nodes
         self.placement_group = placement_group(self)
-        self.template = self._template(user_data, profile_name, security_group_ids)
-        self.group = self._group(subnet_ids, ready)
+        self.template = self._template(args)
+        self.group = self._group(args.subnet_ids, args.ready)
         self.group_name = self.group.name
         self._hook()
         if self._settings.scaling.drain_minutes:
@@ -53,12 +62,7 @@ class GpuNodes(Component):
             self._scheduled(number, planned)
         self.register_outputs({"group": self.group.name, "template_id": self.template.id})
 
-    def _template(
-        self,
-        user_data: pulumi.Input[str],
-        profile_name: pulumi.Input[str],
-        security_group_ids: Sequence[pulumi.Input[str]],
-    ) -> aws.ec2.LaunchTemplate:
+    def _template(self, args: GpuNodesArgs) -> aws.ec2.LaunchTemplate:
         plan, settings, image = self.plan, self._settings, self.plan.image
         assert image is not None
         return launch_template(
@@ -67,10 +71,10 @@ class GpuNodes(Component):
                 physical_name=plan.names.launch_template,
                 instance_type=settings.instance_type,
                 interfaces=efa.interfaces(settings.instance_type, settings.efa),
-                security_group_ids=security_group_ids,
+                security_group_ids=args.security_group_ids,
                 root_device=image.root_device,
                 root_volume_gib=settings.root_volume_gib,
-                user_data=user_data,
+                user_data=args.user_data,
                 role=contract.ROLE_GPU,
                 capacity=settings.capacity,
                 # With a mixed instances policy the group asks for spot, and refuses a template that does as well.
@@ -78,7 +82,7 @@ class GpuNodes(Component):
                 max_price_usd_per_hour=settings.spot.max_price_usd_per_hour,
                 placement_group=self.placement_group,
                 image_id=image.image_id,
-                profile_name=profile_name,
+                profile_name=args.profile_name,
                 ssh_key_name=plan.settings.access.ssh_key_name,
             ),
         )
@@ -194,7 +198,7 @@ class GpuNodes(Component):
             "name": self.names.launch_hook,
             "lifecycle_transition": LAUNCHING,
             "default_result": "ABANDON",
-            "heartbeat_timeout": self.plan.settings.boot.time_limit_minutes * 60,
+            "heartbeat_timeout": hook_s(self.plan.settings.boot.minutes),
         }
 
     def _group_tags(self) -> list[aws.autoscaling.GroupTagArgs]:
@@ -217,6 +221,6 @@ class GpuNodes(Component):
             lifecycle_transition=TERMINATING,
             # Either result ends the node; this one lets hooks of others have their time as well.
             default_result="CONTINUE",
-            heartbeat_timeout=HOLD_S,
+            heartbeat_timeout=hook_s(self._settings.scaling.drain_minutes),
             opts=self.child(),
         )

@@ -41,12 +41,12 @@ class HeadNode(Component):
                 http_endpoint="enabled", http_tokens="required", http_put_response_hop_limit=access.metadata_hops
             ),
             root_block_device=aws.ec2.InstanceRootBlockDeviceArgs(
-                encrypted=True, volume_type="gp3", volume_size=settings.root_volume_gib
+                encrypted=True, kms_key_id=plan.key_arn, volume_type="gp3", volume_size=settings.root_volume_gib
             ),
             volume_tags=tags,
             tags=tags,
-            # A newer image must not replace the controller under a running queue.
-            opts=self.child(ignore_changes=["ami"]),
+            # A newer image or another key must not replace the controller under a running queue.
+            opts=self.child(ignore_changes=["ami", "rootBlockDevice.kmsKeyId"]),
         )
         self.instance_id = self.instance.id
         self.register_outputs({"instance_id": self.instance.id})

@@ -67,7 +67,7 @@ def launch_template(parent: Component, args: TemplateArgs) -> aws.ec2.LaunchTemp
             http_tokens="required",
             http_put_response_hop_limit=parent.plan.settings.access.metadata_hops,
         ),
-        block_device_mappings=[_root_volume(args)],
+        block_device_mappings=[_root_volume(args, parent.plan.key_arn)],
         network_interfaces=[_interface(one, args.security_group_ids) for one in args.interfaces],
         placement=_placement(args),
         capacity_reservation_specification=_reservation(args.capacity),
@@ -83,11 +83,15 @@ def launch_template(parent: Component, args: TemplateArgs) -> aws.ec2.LaunchTemp
     )
 
 
-def _root_volume(args: TemplateArgs) -> aws.ec2.LaunchTemplateBlockDeviceMappingArgs:
+def _root_volume(args: TemplateArgs, key_arn: pulumi.Input[str] | None) -> aws.ec2.LaunchTemplateBlockDeviceMappingArgs:
     return aws.ec2.LaunchTemplateBlockDeviceMappingArgs(
         device_name=args.root_device,
         ebs=aws.ec2.LaunchTemplateBlockDeviceMappingEbsArgs(
-            encrypted="true", volume_type="gp3", volume_size=args.root_volume_gib, delete_on_termination="true"
+            encrypted="true",
+            kms_key_id=key_arn,
+            volume_type="gp3",
+            volume_size=args.root_volume_gib,
+            delete_on_termination="true",
         ),
     )
 

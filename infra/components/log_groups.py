@@ -10,7 +10,7 @@ class LogGroups(Component):
         super().__init__(name, plan)
         names = plan.names
         wanted = {"results": names.results_log_group, "system": names.system_log_group}
-        if plan.settings.storage.fsx:
+        if (fsx := plan.settings.storage.fsx) and not fsx.file_system_id:
             wanted["fsx"] = names.fsx_log_group
         self.groups = {key: self.log_group(key, group) for key, group in wanted.items()}
         self.register_outputs({"names": list(wanted.values())})

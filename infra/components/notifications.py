@@ -9,14 +9,33 @@ from .base import ClusterPlan, Component, text
 
 
 class Notifications(Component):
-    """AWS' own services publish too; the managed key of SNS would refuse them, hence a key of the stack."""
+    """AWS' own services publish too; the managed key of SNS would refuse them, hence a key of the stack.
 
-    def __init__(self, name: str, plan: ClusterPlan) -> None:
-        super().__init__(name, plan)
-        settings, names, place = plan.settings.notifications, plan.names, plan.place
-        self.key_arn = self.key(
-            f"Alerts of {names.cluster}", names.alerts_key_alias, text(alerts.key_policy(place))
-        ).arn
+    With a topic that is there already, its owner decides who publishes: its policy and its key's let those services.
+    """
+
+    def __init__(self, name: str, plan: ClusterPlan, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(name, plan, opts=opts)
+        settings = plan.settings.notifications
+        if settings.topic and settings.topic_key:
+            self.key_arn = pulumi.Output.from_input(settings.topic_key)
+            self.topic_arn = pulumi.Output.from_input(plan.place.arn("sns", settings.topic))
+        else:
+            self._make()
+        for email in settings.emails:
+            aws.sns.TopicSubscription(
+                f"{name}-email-{email}", topic=self.topic_arn, protocol="email", endpoint=email, opts=self.child()
+            )
+        self._probe()
+        self.slack_secret_arn = self._slack() if settings.slack else None
+        self.register_outputs({"topic_arn": self.topic_arn, "key_arn": self.key_arn})
+
+    def _make(self) -> None:
+        name, names, place = self._name, self.names, self.place
+        self.key_arn = pulumi.Output.from_input(
+            self.plan.key_arn
+            or self.key(f"Alerts of {names.cluster}", names.alerts_key_alias, text(alerts.key_policy(place))).arn
+        )
         self.topic = aws.sns.Topic(
             f"{name}-alerts",
             name=names.alerts_topic,
@@ -32,12 +51,29 @@ class Notifications(Component):
         )
         # With the policy behind it: a budget or an anomaly alarm is refused a topic that it may not publish to.
         self.topic_arn = pulumi.Output.all(self.topic.arn, policy.id).apply(_first)
-        for email in settings.emails:
-            aws.sns.TopicSubscription(
-                f"{name}-email-{email}", topic=self.topic.arn, protocol="email", endpoint=email, opts=self.child()
-            )
-        self.slack_secret_arn = self._slack() if settings.slack else None
-        self.register_outputs({"topic_arn": self.topic_arn, "key_arn": self.key_arn})
+
+    def _probe(self) -> None:
+        """Where the monitoring's proof sees that an alert arrived: nobody needs the right to (un)subscribe."""
+        names, place = self.names, self.place
+        queue = aws.sqs.Queue(
+            f"{self._name}-probe",
+            name=names.probe_queue,
+            message_retention_seconds=600,
+            visibility_timeout_seconds=0,
+            sqs_managed_sse_enabled=None if self.plan.key_arn else True,
+            kms_master_key_id=self.plan.key_arn,
+            tags=self.tags(),
+            opts=self.child(),
+        )
+        sent = text(alerts.probe_policy(names, place))
+        policy = aws.sqs.QueuePolicy(f"{self._name}-probe-policy", queue_url=queue.url, policy=sent, opts=self.child())
+        aws.sns.TopicSubscription(
+            f"{self._name}-probe-told",
+            topic=self.topic_arn,
+            protocol="sqs",
+            endpoint=queue.arn,
+            opts=self.child(depends_on=[policy]),
+        )
 
     def _slack(self) -> pulumi.Output[str]:
         secret = aws.secretsmanager.Secret(
@@ -46,6 +82,7 @@ class Notifications(Component):
             description="Incoming webhook that alerts are posted to",
             # A name that waits for its deletion cannot be used, and the webhook stays in the stack's configuration.
             recovery_window_in_days=0,
+            kms_key_id=self.plan.key_arn,
             tags=self.tags(),
             opts=self.child(),
         )

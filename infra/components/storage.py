@@ -1,5 +1,8 @@
 """Buckets for data, checkpoints and results, and the S3 Express directory bucket beside the nodes."""
 
+from dataclasses import dataclass
+
+import pulumi
 import pulumi_aws as aws
 
 from .base import ClusterPlan, Component
@@ -12,20 +15,35 @@ Never the transfer bucket: old versions of what was sent to nodes, module argume
 """
 
 
-class Storage(Component):
-    """Every bucket that nodes read or write."""
+@dataclass(frozen=True)
+class BucketThere:
+    """A bucket that was there before: it is read and written, and nothing about it is changed."""
 
-    def __init__(self, name: str, plan: ClusterPlan) -> None:
-        super().__init__(name, plan)
-        names = plan.names
-        self.data = self._bucket("data", names.data_bucket)
-        self.checkpoints = self._bucket("checkpoints", names.checkpoints_bucket)
+    name: pulumi.Output[str]
+
+
+class Storage(Component):
+    """Every bucket that nodes read or write.
+
+    Those of data and checkpoints may be there already. Of results and of what goes to nodes the stack has its own: it
+    sets their notifications and lifecycle, of which a bucket has one set.
+    """
+
+    def __init__(self, name: str, plan: ClusterPlan, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(name, plan, opts=opts)
+        names, given = plan.names, plan.settings.storage
+        self.data = self._there(given.data_bucket) or self._bucket("data", names.data_bucket)
+        there = self._there(given.checkpoints_bucket)
+        self.checkpoints = there or self._bucket("checkpoints", names.checkpoints_bucket)
         self.results = self._bucket("results", names.results_bucket)
         self.transfer = self._bucket("transfer", names.transfer_bucket)
         self.express = self._express() if plan.settings.storage.s3_express else None
         self.register_outputs(
             {"data": self.data.name, "checkpoints": self.checkpoints.name, "results": self.results.name}
         )
+
+    def _there(self, bucket: str | None) -> BucketThere | None:
+        return BucketThere(pulumi.Output.from_input(bucket)) if bucket else None
 
     def _bucket(self, purpose: str, bucket: str) -> Bucket:
         versioned = purpose in VERSIONED

@@ -34,7 +34,9 @@ class Tables(Component):
             ],
             ttl=aws.dynamodb.TableTtlArgs(attribute_name=plan.ttl, enabled=True),
             point_in_time_recovery=aws.dynamodb.TablePointInTimeRecoveryArgs(enabled=True),
-            server_side_encryption=aws.dynamodb.TableServerSideEncryptionArgs(enabled=True),
+            server_side_encryption=aws.dynamodb.TableServerSideEncryptionArgs(
+                enabled=True, kms_key_arn=self.plan.key_arn
+            ),
             deletion_protection_enabled=self.plan.keep_data,
             tags=self.tags(),
             opts=self.kept(),

@@ -122,6 +122,18 @@ def usd(name: str, default: int, description: str, what: str) -> Any:
     return setting(name, default, description, within=(0, 1_000_000_000), unit=unit)
 
 
+def existing(name: str, what: str, pattern: str, example: str) -> Any:
+    """The id or name of something that is there already."""
+    said = "ARN" if example.startswith("arn:") else "Id" if "-0123" in example else "Name"
+    wanted = f"{said.lower() if said != 'ARN' else said} such as {example}, or nothing"
+    return setting(name, "", f"{said} of {what}.", optional=True, pattern=pattern, wanted=wanted)
+
+
+def existing_id(name: str, what: str, prefix: str) -> Any:
+    """The id of something in EC2 that is there already."""
+    return existing(name, what, prefix + r"-([0-9a-f]{8}|[0-9a-f]{17})", f"{prefix}-0123456789abcdef0")
+
+
 def derived(name: str, default: Value, description: str, *, initially: Any = MISSING, **rule: Any) -> Any:
     """A field that its section's file works out of the key's value. initially: its value where it says nothing."""
     metadata = {_KEY: Key(name, default, description, derived=True, **rule)}

@@ -102,7 +102,7 @@ def _nodes(values: Values, known: NetworkFacts | None) -> None:
 
 def _reached_by(values: Values, given: KubernetesSettings) -> None:
     """Who may ask the cluster's API, and from where."""
-    if not given.admins:
+    if not given.admins and not given.cluster:
         values.refuse(
             "kubernetesAdmins",
             'the roles or users that administer it, such as ["arn:aws:iam::123456789012:role/ml-platform"], the one '

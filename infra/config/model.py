@@ -9,18 +9,21 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from infra.config.declare import Key, derived, gib, keys, percent, setting, usd
+from infra.config.declare import Key, derived, existing, existing_id, gib, keys, percent, setting, usd
 from infra.planning import fsx as fsx_plan
 from infra.planning.instance_types import CAPACITIES
+from infra.planning.lifecycle import MOST_MIN
 
 NAT_ONE, NAT_PER_AZ, NAT_NONE = "one", "per-az", "none"
 NO_EXPORT = "none"
 EKS = "eks"
 OWN_BUCKET = "data"
+OWN_KEY = "own"
 AMI_ID = r"ami-([0-9a-f]{8}|[0-9a-f]{17})"
 MOST_IDLE_HOURS = 24
 """An alarm with periods under an hour looks at one day at most (CloudWatch API, PutMetricAlarm, 2026)."""
 
+BUCKET = r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
 CPU_TYPE = {"pattern": r"[a-z][a-z0-9-]*\.(metal(-\d+xl)?|[a-z0-9]+)", "wanted": "an EC2 type such as m7i.xlarge"}
 ZONE = r"(?:[a-z]{2}(?:-[a-z]+)+-\d(?:-[a-z]+-\d)?[a-z]|[a-z]{3,5}\d(?:-[a-z]+\d)?-az\d+)"
 LOOPBACK = r"https?://(127\.\d{1,3}\.\d{1,3}\.\d{1,3}|localhost|\[::1\]):\d{2,5}/?"
@@ -95,6 +98,20 @@ class NetworkSettings:
         variable="package_repository_source",
     )
     flow_logs: bool = setting("flowLogs", True, "VPC flow logs of refused traffic.")
+    vpc_id: str | None = existing_id("vpcId", "a VPC; empty makes one", "vpc")
+    subnet_ids: tuple[str, ...] = setting(
+        "subnetIds",
+        (),
+        "Private subnets of vpcId with a way out, one for each of availabilityZones in their order.",
+    )
+    public_subnet_id: str | None = existing_id("publicSubnetId", "a public subnet of vpcId, for SSH", "subnet")
+    security_group_id: str | None = existing_id("securityGroupId", "the nodes' group in vpcId; empty makes one", "sg")
+    route_table_ids: tuple[str, ...] = setting(
+        "routeTableIds", (), "Route tables of vpcId that get gateway endpoints (S3, DynamoDB); empty makes none."
+    )
+    existing_endpoints: tuple[str, ...] = setting(
+        "existingEndpoints", (), "Services whose endpoints vpcId has already, such as s3: they are not made again."
+    )
 
 
 @dataclass(frozen=True)
@@ -214,12 +231,11 @@ class ScalingSettings:
         unit="hours; 0 is no alarm",
     )
     idle_scale_in: bool = setting("gpuIdleScaleIn", False, "Go down to gpuNodeMinimum nodes when that rings.")
-    # A hook waits a hundred of its times at most (EC2 Auto Scaling user guide, "Lifecycle hooks"): 500 minutes.
     drain_minutes: int = setting(
         "drainMinutes",
         30,
         "Minutes that jobs may keep a node which the group ends, after they were told to save; 0 ends it at once.",
-        within=(0, 480),
+        within=(0, MOST_MIN),
         unit="minutes",
         variable="flightline_notice_drain_minutes",
     )
@@ -393,6 +409,9 @@ class KubernetesSettings:
     cpu_root_volume_gib: int = gib(
         "cpuRootVolumeGib", 100, "Root volume of a node without a GPU in GiB, encrypted gp3.", 30
     )
+    cluster: str | None = existing(
+        "eksCluster", "an EKS cluster in vpcId; empty makes one", r"[0-9A-Za-z][A-Za-z0-9_-]{0,99}", "training"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -423,12 +442,31 @@ class FsxSettings:
         pattern=OWN_BUCKET + r"|s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[^\s]*)?",
         wanted=f"{OWN_BUCKET} (the stack's own bucket), s3://bucket/prefix, or nothing",
     )
+    root_squash: str | None = setting(
+        "fsxRootSquash",
+        "",
+        "UID:GID that root of a node is on FSx, such as 65534:65534; empty leaves it root.",
+        optional=True,
+        pattern=r"\d{1,10}:\d{1,10}",
+        wanted="UID:GID such as 65534:65534, or nothing",
+    )
+    no_squash: tuple[str, ...] = setting(
+        "fsxNoSquash",
+        (),
+        "Clients whose root stays root on FSx, as Lustre NIDs: 10.0.101.7@tcp or 10.0.101.[1-9]@tcp.",
+    )
     export_events: tuple[str, ...] = derived(
         "fsxExport",
         NO_EXPORT,
         "What FSx writes back to the stack's own data bucket by itself: none, new or new-and-changed files; never deletions.",
         initially=(),
         choices=tuple(fsx_plan.EXPORT_EVENTS),
+    )
+    file_system_id: str | None = existing(
+        "fsxId",
+        "FSx for Lustre in vpcId; empty makes what fsxSizeGib says",
+        r"fs-[0-9a-f]{8,17}",
+        "fs-0123456789abcdef0",
     )
 
 
@@ -443,6 +481,10 @@ class StorageSettings:
     keep_data: bool = setting(
         "keepData", True, "Data outlives the stack: protected, retained and guarded against deletion."
     )
+    data_bucket: str | None = existing("dataBucket", "the bucket of training data; empty makes one", BUCKET, "my-data")
+    checkpoints_bucket: str | None = existing(
+        "checkpointsBucket", "the bucket of checkpoints; empty makes one", BUCKET, "my-checkpoints"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -456,6 +498,15 @@ class NotificationSettings:
         "Slack incoming webhook, https://hooks.slack.com/services/...; set it with --secret.",
         initially=None,
         secret=True,
+    )
+    topic: str | None = existing(
+        "alertsTopic", "an alerts topic of this account and region; empty makes one", r"[A-Za-z0-9_-]{1,256}", "alerts"
+    )
+    topic_key: str | None = existing(
+        "alertsTopicKey",
+        "the key of alertsTopic",
+        r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[0-9a-f-]{36}",
+        "arn:aws:kms:us-east-1:123456789012:key/01234567-89ab-cdef-0123-456789abcdef",
     )
 
     @property
@@ -554,12 +605,11 @@ class BootSettings:
         choices=("quick", "standard"),
         wanted="quick or standard; a deep run lasts hours, start it from the control node",
     )
-    # A lifecycle hook waits two hours at most (EC2 Auto Scaling API, PutLifecycleHook); a deep run can take longer.
     time_limit_minutes: int = setting(
         "bootPreflightMinutes",
         20,
         "Time limit of that preflight in minutes; an instance without a verdict by then is replaced.",
-        within=(10, 120),
+        within=(10, MOST_MIN),
         unit="minutes",
     )
     failures: int = setting(
@@ -575,7 +625,11 @@ class BootSettings:
         "A node applies the roles to itself before its boot preflight; false leaves that to `make configure`.",
     )
     configure_minutes: int = setting(
-        "configureMinutes", 30, "Time limit of the roles at boot in minutes.", within=(5, 240), unit="minutes"
+        "configureMinutes",
+        30,
+        f"Time limit of the roles at boot in minutes; with bootPreflightMinutes {MOST_MIN} at most.",
+        within=(5, MOST_MIN - 10),
+        unit="minutes",
     )
     package: str | None = setting(
         "nodePackage",
@@ -583,6 +637,11 @@ class BootSettings:
         "Path of a node package (zipapp) made elsewhere; empty builds it from this checkout.",
         optional=True,
     )
+
+    @property
+    def minutes(self) -> int:
+        """What a first boot may take, from the node's start to its verdict."""
+        return self.time_limit_minutes + (self.configure_minutes if self.configure else 0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -617,6 +676,24 @@ class StackSettings:
         "auditTrail", False, "A CloudTrail of the account's management events and of the data buckets."
     )
     boot: BootSettings
+    kms_key: str | None = setting(
+        "kmsKey",
+        "",
+        f"Key of all that the stack stores: {OWN_KEY} (the stack makes one) or a KMS key's ARN; empty is AWS' own keys.",
+        optional=True,
+        pattern=OWN_KEY + r"|arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]{1,64}",
+        wanted=f"{OWN_KEY}, the ARN of a key (not of an alias), or nothing",
+    )
+    trusted_accounts: tuple[str, ...] = setting(
+        "trustedAccounts",
+        (),
+        "AWS accounts beside the stack's own whose resources its VPC endpoints let nodes write to.",
+    )
+    reserve_concurrency: bool = setting(
+        "reserveConcurrency",
+        False,
+        "Reserve for router and verdict what their queues may keep busy (30 invocations; AWS keeps 100 for all others).",
+    )
     tags: Mapping[str, str] = derived("tags", (), 'Tags of every resource, each "Key=Value".')
     permissions_boundary: str | None = setting(
         "permissionsBoundary",

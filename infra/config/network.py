@@ -11,16 +11,20 @@ BOUGHT_IN_A_ZONE = (RESERVATION, CAPACITY_BLOCK)
 _NO_ZONES = ZoneSettings(("", ""), ("", ""))
 
 
-def read(values: Values, lookup: Lookup, nodes: NodesSettings | None) -> NetworkSettings:
-    """The network's settings. nodes None: their type or the region is a mistake itself, so no zone is looked for."""
+def read(values: Values, lookup: Lookup, nodes: NodesSettings | None, joined: bool = False) -> NetworkSettings:
+    """The network's settings. nodes None: their type or the region is a mistake itself, so no zone is looked for.
+
+    joined: a program has a network already.
+    """
     zones = _zones(values, lookup, nodes) if nodes else _NO_ZONES
     given = NetworkSettings(zones=zones, **values.section(NetworkSettings))
-    _blocks(values, given)
+    if not joined and not given.vpc_id:
+        _blocks(values, given)
     if given.nat == NAT_NONE and not given.interface_endpoints:
         values.refuse(
             "natGateways",
             "one or per-az, or interfaceEndpoints true: with neither, nodes reach neither Systems Manager nor "
-            "Auto Scaling, and none would ever enter service",
+            "CloudWatch, and nobody reaches them",
         )
     elif values.text("orchestrator") != EKS:
         _packages(values, given)

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from infra.config.model import BootSettings, MonitoringSettings, NotificationSettings, Thresholds
 from infra.config.values import Values
+from infra.planning.lifecycle import MOST_MIN
 from infra.planning.names import too_long
 
 EMAIL = r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z]{2,63}"
@@ -82,7 +83,17 @@ def boot(values: Values, package_mistake: Callable[[str], str | None]) -> BootSe
     wanted = package_mistake(given.package) if given.package else None
     if wanted:
         values.refuse("nodePackage", wanted)
+    if given.minutes > MOST_MIN:
+        most = MOST_MIN - given.time_limit_minutes
+        values.refuse("configureMinutes", f"at most {most}: a group waits two hours for a node, its preflight included")
     return given
+
+
+def borders(values: Values) -> None:
+    """Refuse what is no account."""
+    for account in values.items("trustedAccounts"):
+        if not re.fullmatch(r"\d{12}", account):
+            values.refuse("trustedAccounts", "twelve digits, an AWS account's id", account)
 
 
 def tags(values: Values) -> Mapping[str, str]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from infra.config import access, kubernetes, network, nodes, operations, storage
+from infra.config import access, joining, kubernetes, network, nodes, operations, storage
 from infra.config.errors import ConfigError
 from infra.config.model import EKS, BudgetSettings, StackSettings
 from infra.config.values import Values
@@ -27,6 +27,7 @@ class _Given:
     webhook_is_secret: bool
     package_mistake: PackageMistake
     endpoints: frozenset[str]
+    network_is_given: bool
 
 
 def read(
@@ -37,10 +38,15 @@ def read(
     webhook_is_secret: bool = False,
     package_mistake: PackageMistake = lambda _: None,
     endpoints: frozenset[str] = frozenset(),
+    network_is_given: bool = False,
 ) -> StackSettings:
-    """Check all values and return the settings. endpoints: URLs of aws:endpoints. Raises ConfigError."""
+    """Check all values and return the settings. Raises ConfigError.
+
+    endpoints: URLs of aws:endpoints. network_is_given: a program joins one, so blocks of subnets mean nothing.
+    """
     values = Values(raw)
-    settings = _settings(values, _Given(region, lookup, webhook, webhook_is_secret, package_mistake, endpoints))
+    given = _Given(region, lookup, webhook, webhook_is_secret, package_mistake, endpoints, network_is_given)
+    settings = _settings(values, given)
     if values.mistakes:
         raise ConfigError(values.mistakes)
     return settings
@@ -49,11 +55,12 @@ def read(
 def _settings(values: Values, given: _Given) -> StackSettings:
     own = values.section(StackSettings)
     operations.cluster_name(values, _region(values, given.region))
+    operations.borders(values)
     facts = nodes.instance_facts(values)
     planned = nodes.read(values, facts)
     eks = values.text("orchestrator") == EKS
     zones_known = facts is not None and not values.refused(REGION_KEY)
-    placed = network.read(values, given.lookup, planned if zones_known else None)
+    placed = network.read(values, given.lookup, planned if zones_known else None, given.network_is_given)
     settings = StackSettings(
         **own,
         region=given.region,
@@ -72,6 +79,9 @@ def _settings(values: Values, given: _Given) -> StackSettings:
         tags=operations.tags(values),
         emulator_endpoint=operations.emulator(values, given.endpoints),
     )
+    joining.check(values, settings, given.network_is_given)
+    if given.network_is_given or settings.network.vpc_id:
+        return settings
     if eks:
         kubernetes.room(values, planned, settings.kubernetes, placed.zones)
     else:

@@ -1,5 +1,6 @@
 """FSx for Lustre, S3 Express, and whether data outlives the stack."""
 
+import re
 from dataclasses import replace
 
 from infra.config.model import NO_EXPORT, OWN_BUCKET, FsxSettings, NodesSettings, StorageSettings
@@ -7,27 +8,43 @@ from infra.config.values import Values
 from infra.planning import fsx
 from infra.planning.instance_types import facts
 
+NID, MOST_NIDS = r"([0-9\[\]-]{1,9}\.){3}[0-9\[\]-]{1,9}@tcp", 64
+"""Source: FSx API reference, LustreRootSquashConfiguration."""
+
 
 def read(values: Values, nodes: NodesSettings) -> StorageSettings:
     """The storage settings."""
-    wanted = values.number("fsxSizeGib") != 0
+    wanted = values.number("fsxSizeGib") != 0 or bool(values.text("fsxId"))
+    _squash(values)
     if not wanted:
         _nothing_for_fsx(values)
     return StorageSettings(fsx=_fsx(values, nodes) if wanted else None, **values.section(StorageSettings))
 
 
+def _squash(values: Values) -> None:
+    given = values.items("fsxNoSquash")
+    if given and not values.text("fsxRootSquash"):
+        values.refuse("fsxNoSquash", "nothing, or fsxRootSquash: root is root everywhere")
+    if len(given) > MOST_NIDS:
+        values.refuse("fsxNoSquash", f"at most {MOST_NIDS} entries")
+    for nid in given:
+        if not re.fullmatch(NID, nid):
+            values.refuse("fsxNoSquash", "a Lustre NID such as 10.0.101.7@tcp", nid)
+
+
 def _nothing_for_fsx(values: Values) -> None:
     if values.flag("fsxEfa"):
         values.refuse("fsxEfa", "false, or a size in fsxSizeGib: there is no file system")
-    if values.text("fsxDataRepository"):
-        values.refuse("fsxDataRepository", "nothing, or a size in fsxSizeGib: there is no file system")
+    for name in ("fsxDataRepository", "fsxRootSquash"):
+        if values.text(name):
+            values.refuse(name, "nothing, or a size in fsxSizeGib: there is no file system")
     if values.text("fsxExport") != NO_EXPORT:
         values.refuse("fsxExport", f"{NO_EXPORT}, or a size in fsxSizeGib: there is no file system")
 
 
 def _fsx(values: Values, nodes: NodesSettings) -> FsxSettings:
     given = FsxSettings(**values.section(FsxSettings))
-    if not values.refused("fsxThroughput"):
+    if not values.refused("fsxThroughput") and not given.file_system_id:
         _size(values, given)
     if given.efa and not values.refused("gpuInstanceType", "efa"):
         if not nodes.efa:

@@ -108,7 +108,7 @@ def alarms(names: Names, nodes: NodesSettings, limits: Thresholds, agent: bool =
         kinds = [expected.resolve(name) for name in nodes.types]
         memory = min((kind.gpu_memory_mib or 0 for kind in kinds), default=0)
         made += [*_gpu(names, limits, memory), *_pcie(names, min(kind.gpu_pcie_lanes or 0 for kind in kinds))]
-        made += _idle(names, nodes.scaling.idle_hours, limits.gpu_utilization_percent)
+        made += _idle(names, nodes, limits.gpu_utilization_percent)
     if nodes.efa and hardware.efa_count:
         made += _efa(names, limits)
     return [*made, *_run_cost(names, limits), *_monitor(names)]
@@ -169,24 +169,31 @@ def _gpu(names: Names, limits: Thresholds, memory_mib: int | None) -> list[Alarm
     return made
 
 
-def _idle(names: Names, hours: int, below_percent: int) -> list[Alarm]:
+def _idle(names: Names, nodes: NodesSettings, below_percent: int) -> list[Alarm]:
     """Of the whole cluster, and of a metric of the look at the nodes: an alarm on a query sees three hours only.
 
-    Every ten minutes of that time must have been measured: what is not known is not idle.
+    Every ten minutes of that time must have been measured: what is not known is not idle. It may end nodes, and any
+    node can publish that metric in the cluster's name; so EC2 has to say as well that no node did a core's work.
     """
+    hours = nodes.scaling.idle_hours
     if not hours:
         return []
     busiest = Metric("m1", names.metric_namespace, BUSIEST_GPU, "Maximum", (("Cluster", names.cluster),))
+    group = (("AutoScalingGroupName", names.node_group),)
+    worked = Metric("m2", "AWS/EC2", "CPUUtilization", "Maximum", group)
+    core_percent = 100 / max(expected.resolve(name).vcpus or 1 for name in nodes.types)
     text = f"No GPU of the cluster was at {below_percent} percent or more for {hours} hours: idle nodes cost the same."
     return [
-        _one(
+        Alarm(
             alarm_prefix(names.cluster) + IDLE,
             text,
-            busiest,
-            threshold=below_percent,
-            comparison=BELOW,
-            periods=hours * 3600 // IDLE_PERIOD_S,
-            period_s=IDLE_PERIOD_S,
+            f"IF(m2 < {core_percent:.3g}, m1, 100)",
+            below_percent,
+            BELOW,
+            IDLE_PERIOD_S,
+            hours * 3600 // IDLE_PERIOD_S,
+            hours * 3600 // IDLE_PERIOD_S,
+            metrics=(busiest, worked),
             unhealthy=False,
         )
     ]

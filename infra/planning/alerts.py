@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from infra.planning.names import Names, Place
-from infra.planning.resource_policies import grant, policy, tls_only
+from infra.planning.resource_policies import grant, policy, service, tls_only
 
 PUBLISHERS = ("budgets.amazonaws.com", "cloudwatch.amazonaws.com", "costalerts.amazonaws.com")
 """AWS' services that publish to the topic: budget, alarms, cost anomalies. Rules send their events to a queue."""
@@ -28,6 +28,13 @@ def topic_policy(names: Names, place: Place) -> Mapping[str, Any]:
         grant("Account", _root(place), own, topic),
         tls_only("sns:Publish", topic),
     )
+
+
+def probe_policy(names: Names, place: Place) -> Mapping[str, Any]:
+    """Who may send to the monitoring's own queue: the alerts topic."""
+    arn, topic = place.arn("sqs", names.probe_queue), place.arn("sns", names.alerts_topic)
+    told = grant("Topic", service("sns"), "sqs:SendMessage", arn, {"ArnEquals": {"aws:SourceArn": topic}})
+    return policy(told, tls_only("sqs:*", arn))
 
 
 def key_policy(place: Place) -> Mapping[str, Any]:

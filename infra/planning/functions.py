@@ -58,9 +58,11 @@ REPLAY_BATCH, EVENTS_BATCH, EVENTS_WINDOW_S = 1, 100, 10
 ANSWERS_BATCH, ANSWERS_WINDOW_S = 200, 1
 """Answers of a run that has no control node: the last of them waits so long at most before it is looked at."""
 AT_ONCE: Mapping[str, int] = {"events": 10, "answers": 20}
-"""Invocations that a queue may keep busy: a node that floods it takes no more of the account's than that. A reserved
-concurrency would take as many from all others, and small accounts have none to give. Source: Lambda developer guide,
+"""Invocations that a queue may keep busy: a node that floods it takes no more of the account's than that. Reserved ones
+(reserveConcurrency) are taken from all others, and small accounts have none to give. Source: Lambda developer guide,
 "Configuring scaling behavior for SQS event source mappings"."""
+OF_QUEUE: Mapping[str, str] = {"alert-router": "events", "verdict": "answers"}
+"""Function -> the queue that keeps it busy."""
 BATCHES: Mapping[str, tuple[int, int | None]] = {
     "events": (EVENTS_BATCH, EVENTS_WINDOW_S),
     "answers": (ANSWERS_BATCH, ANSWERS_WINDOW_S),
@@ -101,6 +103,8 @@ def functions(slack: bool, boot_failures: int, names: Names, place: Place) -> di
         **told,
         "FLIGHTLINE_NODE_GROUP": names.node_group,
         "FLIGHTLINE_BOOT_FAILURES": str(boot_failures),
+        "FLIGHTLINE_LAUNCH_HOOK": names.launch_hook,
+        "FLIGHTLINE_DRAIN_HOOK": names.drain_hook,
     }
     judged = {**told, "FLIGHTLINE_QUEUE": queue_url(place, events_queue(names, "verdict"))}
     train = {
@@ -128,6 +132,11 @@ def dashboard_link(names: Names, place: Place) -> str:
     """The dashboard in the console, for messages."""
     host = _CONSOLES.get(place.partition, _CONSOLES["aws"])
     return f"https://{host}/cloudwatch/home?region={place.region}#dashboards/dashboard/{names.dashboard}"
+
+
+def reserved(key: str) -> int | None:
+    """Invocations that are a function's own where the stack reserves some: as many as its queue may keep busy."""
+    return AT_ONCE[OF_QUEUE[key]] if key in OF_QUEUE else None
 
 
 def archive(key: str) -> dict[str, Path]:

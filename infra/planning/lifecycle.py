@@ -12,14 +12,22 @@ from typing import Any
 BUNDLES_PREFIX = "bundles/"
 """Raw outputs of failed nodes in the results bucket."""
 
-HOLD_S = 300
-"""What a group waits for a node that it ends and that says nothing. One that drains says each minute that it is there
-(flightline_node/act/ending.py)."""
+HOOK_MIN = 120
+"""The most that a hook waits. Source: EC2 Auto Scaling API reference, PutLifecycleHook (HeartbeatTimeout, 7,200 s)."""
+WORD_MIN = 10
+"""Of that for the way from a node's word in S3 to the group, tries of both sides included. Nobody prolongs a wait: the
+right to do so would be one over every node (alert_router/hooks.py)."""
+MOST_MIN = HOOK_MIN - WORD_MIN
 ANSWER, ORDER = "/stdout", "/asked.json.zlib"
 """Ends of the keys that the verdict function is told of: a node's answer, and what a run asks (cloud/orders.py)."""
 
 BOOT_OUTCOME = "/outcome.json"
 """What each boot came to: the object that the alert router is told of."""
+
+
+def hook_s(minutes: int) -> int:
+    """The seconds that a hook waits for what may take so many minutes."""
+    return (minutes + WORD_MIN) * 60
 
 
 @dataclass(frozen=True)

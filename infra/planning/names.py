@@ -57,8 +57,10 @@ class Names:
     results_table: str = _named("{cluster}-results")
     training_table: str = _named("{cluster}-training")
     alerts_topic: str = _named("{cluster}-alerts", 256)
+    key_alias: str = _named("alias/flightline-{cluster}")
     alerts_key_alias: str = _named("alias/flightline-{cluster}-alerts")
     dead_letter_queue: str = _named("{cluster}-dead-letters", 80)
+    probe_queue: str = _named("{cluster}-monitor-probe", 80)
     slack_secret: str = _named("flightline/{cluster}/slack-webhook")
     # IAM is global as well, but of one account: roles carry the region.
     node_role: str = _named("{cluster}-gpu-node-{region}", 64)

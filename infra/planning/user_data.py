@@ -22,7 +22,7 @@ MAX_BYTES = 16 * 1024
 """EC2's limit, before base64."""
 
 START_UP_S = 180
-"""What the download and the call to the group may take of the hook's time, which the script starts anew."""
+"""What the download and the evidence may take of the preflight's time."""
 
 CONFIGURED_LATER = (
     *("clock_sync", "cpu_governor", "hugepages", "lnet", "lustre", "memlock", "mounts", "open_files", "raid"),
@@ -54,7 +54,7 @@ class BootPlan:
     """What a node needs to judge itself at boot.
 
     package_url: s3://bucket/key of the node package; package_sha256: its checksum, 64 hexadecimal digits.
-    launch_hook and group: the Auto Scaling lifecycle hook to complete; empty for nodes outside a group.
+    group: the Auto Scaling group that waits for the node; empty for one outside a group.
     results_url: s3://bucket/prefix for records and for bundles of failed nodes, each under its instance id; it ends
     with what is before that in an instance's ARN, for IAM knows a writer by that. Empty keeps them on the node only.
     roles_url, variables_url: the roles and the stack's variables for them, with their checksums; empty: by hand only.
@@ -70,7 +70,6 @@ class BootPlan:
     package_url: str = _line("PACKAGE_URL", _S3_URL)
     package_sha256: str = _line("PACKAGE_SHA256", _SHA256)
     group: str = _line("GROUP", _NAME)
-    launch_hook: str = _line("HOOK", _NAME)
     results_url: str = _line("RESULTS_URL", f"({_BOOTS_URL})?")
     roles_url: str = _line("ROLES_URL", f"({_S3_URL})?", "")
     roles_sha256: str = _line("ROLES_SHA256", f"({_SHA256})?", "")
@@ -102,7 +101,6 @@ def boot_plan(
         package_url=f"{bucket}/{names.package_key(package_sha256)}",
         package_sha256=package_sha256,
         group=names.node_group,
-        launch_hook=names.launch_hook,
         results_url=f"{bucket}/{BOOT_PREFIX}{place.arn('ec2', 'instance')}",
         roles_url=f"{bucket}/{names.roles_key(roles.sha256)}" if roles else "",
         roles_sha256=roles.sha256 if roles else "",
@@ -182,5 +180,5 @@ def _check(plan: BootPlan) -> None:
         raise ValueError(f"skip: saw {plan.skip!r}; wanted ids or tags of checks")
     if plan.time_limit_minutes * 60 <= START_UP_S:
         raise ValueError(f"time_limit_minutes: saw {plan.time_limit_minutes}; wanted more than {START_UP_S // 60}")
-    if bool(plan.group) != bool(plan.launch_hook):
-        raise ValueError("group and launch_hook: wanted both or neither")
+    if plan.group and not plan.results_url:
+        raise ValueError("results_url: wanted one, for the group is told by what lies there")

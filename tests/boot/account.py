@@ -22,7 +22,7 @@ from flightline.cloud.functions.alert_router import handler as router_handler
 from flightline.cloud.functions.common import services as common
 from flightline.contract import BOOT_PREFIX
 from infra import link, node_ansible, node_roles
-from tests.emulated import Cloud, launching
+from tests.emulated import Cloud, Hooked, launching
 from tests.infra import emulated, program
 from tests.infra.stacks import ACCOUNT, ROOT
 from tests.unit.functions import samples
@@ -57,6 +57,7 @@ class Account:
         self.outputs: dict[str, Any] = self.world.real(self.planned.outputs)
         self.bucket = str(self.outputs["results_bucket"])
         self.queue, self.reader = self._queues()
+        self.hooked = Hooked(self.world.client("autoscaling"), REGION)
 
     def plan(self, place: Path, site: Mapping[str, Any]) -> Any:
         """Run the Pulumi program with the bundle of a checkout whose site says this."""
@@ -192,12 +193,16 @@ class Account:
 
     def told(self, *more: dict[str, Any]) -> list[str]:
         """Hand the queue, and events of EventBridge, to the router; returns what people were told meanwhile."""
+        self.route(*more)
+        return [f"{one['Subject']}\n{one['Message']}" for one in map(json.loads, self._read(self.reader))]
+
+    def route(self, *more: dict[str, Any]) -> None:
+        """Hand the queue, and events of EventBridge, to the router."""
         bodies: list[Any] = [*more, *self._read(self.queue)]
         if bodies:
             with self._at_the_emulator():
                 router = router_handler.build(common.services("alert-router", self._names()), *self._clients())
                 assert router.handle(samples.sqs(*bodies)) == {"batchItemFailures": []}
-        return [f"{one['Subject']}\n{one['Message']}" for one in map(json.loads, self._read(self.reader))]
 
     def _read(self, queue: str) -> Iterator[str]:
         sqs = self.world.client("sqs")
@@ -207,7 +212,7 @@ class Account:
                 yield message["Body"]
 
     def _clients(self) -> list[Any]:
-        return [self.world.client(name) for name in ("ec2", "cloudwatch", "s3", "autoscaling")]
+        return [*(self.world.client(name) for name in ("ec2", "cloudwatch", "s3")), self.hooked]
 
     def _names(self) -> common.ServiceNames:
         environment = self.planned.one("functions-alert-router").props["environment"]["variables"]

@@ -59,6 +59,10 @@ class Site:
         deadline = time.monotonic() + DECIDES_WITHIN_S
         while self.hook.state[instance] == "Pending:Wait":
             assert time.monotonic() < deadline, self.journal(instance)
+            self.account.route()
+            for asked in self.account.hooked.completed:
+                self.hook.completed(asked)
+            self.account.hooked.completed.clear()
             self.hook.expire()
             time.sleep(STEP_S)
         return self.hook.state[instance]

@@ -1,22 +1,21 @@
 """AWS's own host names, with TLS, in front of the emulator; and the launch hook of a group, which the emulator lacks.
 
-What goes to S3 is passed on unchanged. RecordLifecycleActionHeartbeat and CompleteLifecycleAction are answered by the model
-of a hook below, after the Auto Scaling user guide ("How lifecycle hooks work"): an instance waits until somebody completes
-the action or the time since launch or the last beat is over; CONTINUE puts it into service, everything else ends it.
+What goes to S3 is passed on unchanged; nothing else is there for a node. CompleteLifecycleAction, which the alert router asks
+for, is done by the model of a hook below, after the Auto Scaling user guide ("How lifecycle hooks work"): an instance waits
+until somebody completes the action or the time since launch is over; CONTINUE puts it into service, everything else ends it.
 """
 
 import http.client
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 from tests.served import Answering, Serving
 
 PORT = 443
 HOP_BY_HOP = frozenset({"connection", "keep-alive", "transfer-encoding", "date", "server", "content-length"})
-_NAMESPACE = "http://autoscaling.amazonaws.com/doc/2011-01-01/"
 
 
 @dataclass
@@ -35,18 +34,10 @@ class Hook:
         self.state[instance] = "Pending:Wait"
         self.deadlines[instance] = time.monotonic() + self.limit_s
 
-    def act(self, action: str, given: dict[str, str]) -> str:
-        """Take a call; returns an error's text, or nothing."""
-        instance = given.get("InstanceId", "")
-        if self.state.get(instance) != "Pending:Wait":
-            return f"No active Lifecycle Action found with instance ID {instance}"
-        if action == "RecordLifecycleActionHeartbeat":
-            self.calls.append("heartbeat")
-            self.deadlines[instance] = time.monotonic() + self.limit_s
-            return ""
+    def completed(self, given: Mapping[str, str]) -> None:
+        """What the router asked for, and the group took."""
         self.calls.append(given["LifecycleActionResult"])
-        self._end(instance, given["LifecycleActionResult"])
-        return ""
+        self._end(given["InstanceId"], given["LifecycleActionResult"])
 
     def expire(self) -> None:
         """Give up what waited too long: the hook's default result."""
@@ -73,8 +64,8 @@ class Request(Answering):
     def _answer(self) -> None:
         body = self.given()
         host = self.headers["Host"]
-        if host.startswith("autoscaling."):
-            self._autoscaling({key: found[0] for key, found in parse_qs(body.decode()).items()})
+        if not host.startswith("s3.") and ".s3." not in host:
+            self.say(403, b"<Error><Code>AccessDenied</Code></Error>")
             return
         key = unquote(urlsplit(self.path).path)
         self.hook.calls.append(f"{self.command} {key}")
@@ -91,15 +82,6 @@ class Request(Answering):
         there.close()
 
     do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = _answer
-
-    def _autoscaling(self, given: dict[str, str]) -> None:
-        action = given.get("Action", "")
-        trouble = self.hook.act(action, given)
-        if trouble:
-            text = f"<Error><Type>Sender</Type><Code>ValidationError</Code><Message>{trouble}</Message></Error>"
-            self.say(400, f'<ErrorResponse xmlns="{_NAMESPACE}">{text}</ErrorResponse>'.encode())
-            return
-        self.say(200, f'<{action}Response xmlns="{_NAMESPACE}"><{action}Result/></{action}Response>'.encode())
 
 
 class Front:

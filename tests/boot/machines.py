@@ -39,14 +39,14 @@ BRING = "export DEBIAN_FRONTEND=noninteractive; apt-get -qq update && apt-get -q
 
 def aws_names(region: str, bucket: str) -> str:
     """Lines of /etc/hosts in place of AWS' DNS."""
-    hosts = (f"s3.{region}.amazonaws.com", f"{bucket}.s3.{region}.amazonaws.com", f"autoscaling.{region}.amazonaws.com")
+    hosts = (f"s3.{region}.amazonaws.com", f"{bucket}.s3.{region}.amazonaws.com")
     return "".join(f"{AWS_ADDRESS} {name}\n" for name in (*hosts, f"{bucket}.s3.amazonaws.com"))
 
 
 def certificate(region: str) -> Path:
     """Key and certificate for AWS' names, from the bed's authority."""
     place = layout.STATE / "tls"
-    names = [f"s3.{region}.amazonaws.com", f"*.s3.{region}.amazonaws.com", f"autoscaling.{region}.amazonaws.com"]
+    names = [f"s3.{region}.amazonaws.com", f"*.s3.{region}.amazonaws.com"]
     return vendors.issue(place, "aws", [*names, "*.s3.amazonaws.com"])
 
 

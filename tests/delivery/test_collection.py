@@ -34,7 +34,9 @@ def test_nothing_comes_from_the_checkout(place):
 
 def test_the_wheel_has_every_file(place):
     shipped = set(zipfile.ZipFile(next((place.path / "dist").glob("*.whl"))).namelist())
-    listed = subprocess.check_output(["git", "ls-files", "flightline", "infra", "module_utils"], cwd=ROOT, text=True)
+    listed = subprocess.check_output(
+        ["git", "ls-files", "flightline", "flightline_pulumi", "infra", "module_utils"], cwd=ROOT, text=True
+    )
     wanted = {path.removeprefix("module_utils/") for path in listed.splitlines() if (ROOT / path).is_file()}
     assert wanted <= shipped
 

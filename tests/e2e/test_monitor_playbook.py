@@ -69,6 +69,19 @@ def test_metric_and_alert_are_seen_and_nothing_stays(cloud, topic):
     assert cloud.client("sns").list_subscriptions_by_topic(TopicArn=topic)["Subscriptions"] == []
 
 
+def test_the_queue_of_a_stack_is_used_and_stays(cloud, topic):
+    """Whoever proves the monitoring of a stack subscribes nobody, and nobody's subscription can be taken away."""
+    sqs = cloud.client("sqs")
+    queue = sqs.create_queue(QueueName=f"{CLUSTER}-monitor-probe", Attributes={"VisibilityTimeout": "0"})["QueueUrl"]
+    arn = sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    cloud.client("sns").subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arn)
+    _report(cloud)
+    cloud.seen.clear()
+    assert monitor.run(_clients(cloud), _probe(topic, instance_ids=(NODE,))).complete
+    assert sqs.list_queues()["QueueUrls"] == [queue] and "CreateQueue" not in cloud.seen
+    assert len(cloud.client("sns").list_subscriptions_by_topic(TopicArn=topic)["Subscriptions"]) == 1
+
+
 def test_an_earlier_probes_metric_does_not_count(cloud, topic):
     """The clock says that an hour has passed; what was published an hour ago is too old and too small."""
     monitor.run(_clients(cloud), _probe(topic))

@@ -25,10 +25,19 @@ _IDLE_LOOP = asyncio.new_event_loop()
 
 
 @dataclass(frozen=True)
+class Aliased:
+    """Where a resource was before; empty for what is as it is now."""
+
+    name: str
+    type_: str
+    no_parent: bool
+
+
+@dataclass(frozen=True)
 class Request:
     """One resource as it reached the engine. props: plain values by the engine's names. id, arn: invented.
 
-    ignored: properties whose change the engine leaves alone. aliases: its earlier logical names.
+    ignored: properties whose change the engine leaves alone. aliased: what it was before.
     """
 
     urn: str
@@ -43,7 +52,7 @@ class Request:
     retain: bool
     ignored: frozenset[str]
     timeouts: Mapping[str, str]
-    aliases: frozenset[str]
+    aliased: tuple[Aliased, ...]
     id: str
     arn: str
 
@@ -208,8 +217,7 @@ def _request(monitor: mocks.MockMonitor, request: Any, response: Any) -> Request
         retain=request.retainOnDelete,
         ignored=frozenset(request.ignoreChanges),
         timeouts={name: getattr(request.customTimeouts, name) for name in ("create", "update", "delete")},
-        aliases=frozenset(one.spec.name for one in request.aliases)
-        | {urn.rpartition("::")[2] for urn in request.aliasURNs},
+        aliased=tuple(Aliased(one.spec.name, one.spec.type, one.spec.noParent) for one in request.aliases),
         id=response.id,
         arn=str(rpc.deserialize_properties(response.object).get("arn", "")),
     )

@@ -19,6 +19,9 @@ from tests.infra import engine, stacks
 from tools.nodepackage import NodePackage
 
 WEBHOOK = "https://hooks.slack.com/services/T000/B000/notarealwebhook"
+VPC, SUBNETS = "vpc-0123456789abcdef0", ("subnet-0123456789abcdef0", "subnet-0123456789abcdef1")
+JOINED = {"vpcId": VPC, "subnetIds": [*SUBNETS]}
+TOPIC = {"alertsTopic": "theirs", "alertsTopicKey": "arn:aws:kms:us-east-1:123456789012:key/" + "0" * 36}
 SECRET_KEYS = ("flightline:slackWebhook",)
 
 
@@ -47,6 +50,19 @@ def answers(in_region: str, account: str = stacks.ACCOUNT) -> dict[str, Any]:
         "aws:index/getPartition:getPartition": {"partition": "aws", "dnsSuffix": "amazonaws.com", "id": "aws"},
         "aws:index/getCallerIdentity:getCallerIdentity": {"accountId": account, "arn": "", "userId": "", "id": account},
         "aws:ec2/getAmi:getAmi": image(),
+        # What is there already, where a stack joins it.
+        "aws:ec2/getSubnet:getSubnet": lambda asked: {
+            "vpcId": VPC,
+            "id": asked["id"],
+            "availabilityZone": f"{in_region}{'b' if asked['id'] == SUBNETS[1] else 'a'}",
+        },
+        "aws:ec2/getVpc:getVpc": {"cidrBlock": "172.31.0.0/16", "id": VPC},
+        "aws:eks/getCluster:getCluster": {
+            "endpoint": "https://theirs",
+            "certificateAuthorities": [{"data": "bm90IG9uZQ=="}],
+            "vpcConfig": {"clusterSecurityGroupId": "sg-theirs"},
+            "id": "theirs",
+        },
         "aws:ssm/getParameter:getParameter": {"insecureValue": "ami-0123456789abcdef0", "value": "", "id": "x"},
     }
 
@@ -109,10 +125,23 @@ def _roles() -> node_roles.RolesBundle:
     return node_roles.RolesBundle(path, hashlib.sha256(b"roles").hexdigest())
 
 
-def _main() -> None:
+def packaged(main: Callable[[], Any]) -> None:
+    """Run a program with packages that stand in for those that nodes get."""
     package = mock.patch.object(node_package, "package", _package)
     with package, mock.patch.object(node_roles, "package", _roles):
-        runpy.run_path(str(stacks.ROOT / "infra" / "__main__.py"), run_name="__main__")
+        main()
+
+
+def rendered(folder: Path) -> Path:
+    """The package's template, as `pulumi new` renders it into a folder."""
+    for path in (stacks.ROOT / "flightline_pulumi" / "template").glob("*.*"):
+        text = path.read_text().replace("${PROJECT}", "trainers").replace("${DESCRIPTION}", "Ours")
+        (folder / path.name).write_text(text)
+    return folder
+
+
+def _main() -> None:
+    packaged(lambda: runpy.run_path(str(stacks.ROOT / "infra" / "__main__.py"), run_name="__main__"))
 
 
 def user_data(run: engine.Run) -> dict[str, Any]:

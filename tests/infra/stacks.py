@@ -9,7 +9,8 @@ from infra.components.base import ClusterPlan
 from infra.config.model import StackSettings
 from infra.config.reader import read
 from infra.images import FoundImage
-from infra.planning.names import Names, Place, names
+from infra.planning.joining import cluster_names
+from infra.planning.names import Names, Place
 from infra.planning.zones import Zone, ZoneOffering
 from infra.settings import endpoints
 
@@ -66,7 +67,7 @@ def place(stack: str) -> Place:
 def plan(stack: str, image: FoundImage | None = None, **changes: Any) -> ClusterPlan:
     """What the components of an example stack read, with some keys changed."""
     found, where = settings(stack, **changes), place(stack)
-    return ClusterPlan(found, stack, names(found.cluster_name, where, found.network.zones.home_id), where, image)
+    return ClusterPlan(found, stack, cluster_names(found, where), where, image)
 
 
 def planned_names(stack: str) -> Names:

@@ -11,10 +11,10 @@ from infra.components.access import Access
 from infra.components.audit import Audit
 from infra.components.bucket import Bucket
 from infra.components.endpoints import Endpoints
-from infra.components.fabric import Fabric
-from infra.components.file_system import FileSystem
+from infra.components.fabric import Fabric, FabricArgs
+from infra.components.file_system import FileSystem, FileSystemArgs
 from infra.components.flow_logs import FlowLogs
-from infra.components.gpu_nodes import GpuNodes
+from infra.components.gpu_nodes import GpuNodes, GpuNodesArgs
 from infra.components.head_node import HeadNode
 from infra.components.log_groups import LogGroups
 from infra.components.network import Network
@@ -101,7 +101,7 @@ def test_flow_logs_write_to_a_group_that_forgets():
 
 def fabric(*cidrs):
     changes = {**SSH, "sshCidrs": cidrs, "orchestrator": "none"} if cidrs else {}
-    return build(lambda: Fabric("fabric", plan(**changes), "vpc-1"))
+    return build(lambda: Fabric("fabric", plan(**changes), FabricArgs(vpc_id="vpc-1")))
 
 
 def test_fabric_lets_everything_through_among_its_members_both_ways():
@@ -191,7 +191,8 @@ def lustre(efa, repository):
 def file_system(fsx, repository="s3://b"):
     def make():
         group = aws.cloudwatch.LogGroup("g", name="/aws/fsx/x", retention_in_days=1, tags=plan().tags)
-        FileSystem("lustre", plan(), fsx, "vpc-1", "subnet-1", "sg-nodes", group, repository)
+        where = {"vpc_id": "vpc-1", "subnet_id": "subnet-1", "fabric_group_id": "sg-nodes"}
+        FileSystem("lustre", plan(), FileSystemArgs(fsx=fsx, **where, log_group=group, data_repository=repository))
 
     run = engine.run(make)
     assert run.error is None
@@ -253,6 +254,7 @@ def test_notifications_subscribe_everybody_once_by_address():
     assert {one.name for one in run.of("aws:sns/topicSubscription:TopicSubscription")} == {
         "alerts-email-a@example.com",
         "alerts-email-b@example.com",
+        "alerts-probe-told",
     }
     assert run.of("aws:secretsmanager/secret:Secret") == []
 
@@ -314,13 +316,16 @@ def test_what_an_account_has_once_by_its_name_carries_the_region():
         if "dashboard" not in kind:
             # A stack that was there keeps its own: a trail made anew has a gap, a budget or monitor forgets.
             earlier = one.name.removesuffix(f"-{run.outputs['cluster_name']}")
-            assert "name" in one.ignored and earlier in one.aliases
+            assert "name" in one.ignored and earlier in [was.name for was in one.aliased]
 
 
 def gpu_nodes(stack=STACK, **changes):
     subnets = [pulumi.Output.from_input("subnet-1")]
     found = plan(stack, bootPreflightMinutes=20, **changes)
-    return build(lambda: GpuNodes("nodes", found, "#cloud-config\n", "profile", ["sg-1"], subnets))
+    args = GpuNodesArgs(
+        user_data="#cloud-config\n", profile_name="profile", security_group_ids=["sg-1"], subnet_ids=subnets
+    )
+    return build(lambda: GpuNodes("nodes", found, args))
 
 
 @pytest.mark.parametrize(
@@ -369,7 +374,7 @@ def test_placement_group_made_given_or_none():
 def test_an_instance_that_says_nothing_in_time_is_abandoned():
     run = gpu_nodes()
     hook = run.one("nodes-hook").props
-    assert (hook["defaultResult"], hook["heartbeatTimeout"]) == ("ABANDON", 1200)
+    assert (hook["defaultResult"], hook["heartbeatTimeout"]) == ("ABANDON", 3600), "30 + 20 minutes, and 10"
     assert run.one("nodes-group").props["suspendedProcesses"] == ["AZRebalance"]
     # `pulumi up` does not wait for capacity that may take hours.
     assert run.one("nodes-group").props["waitForCapacityTimeout"] == "0"

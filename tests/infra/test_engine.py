@@ -17,7 +17,7 @@ import sys
 import pytest
 import yaml
 
-from tests.infra import program, stacks
+from tests.infra import program, stacks, test_release
 
 PULUMI = shutil.which("pulumi")
 STACK = "local"
@@ -48,8 +48,8 @@ def emulator():
 def project(tmp_path_factory, emulator):
     """A copy of the project with the local stack pointed at the emulator, and its state in a directory."""
     root = tmp_path_factory.mktemp("project")
-    parts = ("infra", "flightline", "module_utils", "roles", "library", "plugins", "playbooks", "inventory")
-    for part in parts:
+    parts = ("infra", "flightline", "flightline_pulumi", "module_utils", "roles", "library", "plugins", "playbooks")
+    for part in (*parts, "inventory"):
         shutil.copytree(stacks.ROOT / part, root / part, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(stacks.ROOT / "ansible.cfg", root)
     manifest = yaml.safe_load((stacks.ROOT / "Pulumi.yaml").read_text())
@@ -73,6 +73,7 @@ def pulumi(project, emulator, tmp_path_factory):
         "AWS_ENDPOINT_URL": emulator,
         "AWS_EC2_METADATA_DISABLED": "true",
         "PATH": f"{os.path.dirname(sys.executable)}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": f"{project}{os.pathsep}{project / 'module_utils'}",
         "PULUMI_BACKEND_URL": f"file://{state}",
         "PULUMI_CONFIG_PASSPHRASE": "only-for-this-test",
         "PULUMI_SKIP_UPDATE_CHECK": "true",
@@ -146,7 +147,35 @@ def test_a_destroy_of_a_stack_that_keeps_data_deletes_nothing(pulumi):
     pulumi("config", "set", "--stack", STACK, "flightline:keepData", "false")
 
 
-def test_preview_up_again_and_destroy(pulumi):
+def as_released(pulumi, tmp_path):
+    """The state as the last release left it: every place without the cluster that it lies in now."""
+    text = pulumi("stack", "export", "--stack", STACK).stdout
+    state = json.loads(text.replace(f"{test_release.CLUSTER.split('::')[0]}$", ""))
+    held = state["deployment"]["resources"]
+    (stack,) = [one["urn"] for one in held if one["type"] == "pulumi:pulumi:Stack"]
+    (cluster,) = [one["urn"] for one in held if one["urn"].endswith(test_release.CLUSTER)]
+    for one in held:
+        one["parent"] = stack if one.get("parent") == cluster else one.get("parent", "")
+        one["dependencies"] = [urn for urn in one.get("dependencies", []) if urn != cluster]
+        one.pop("aliases", None)
+    state["deployment"]["resources"] = [one for one in held if one["urn"] != cluster]
+    (tmp_path / "state.json").write_text(json.dumps(state))
+    return tmp_path / "state.json"
+
+
+def test_a_program_of_ones_own_previews_clean(pulumi, project, tmp_path):
+    """The template, as `pulumi new` renders it, with the emulator's configuration."""
+    manifest = yaml.safe_load((program.rendered(tmp_path) / "Pulumi.yaml").read_text())
+    (tmp_path / "Pulumi.yaml").write_text(yaml.safe_dump({**manifest, "runtime": {"name": "python"}}))
+    local = yaml.safe_load((project / f"Pulumi.{STACK}.yaml").read_text())["config"]
+    own = {key: value for key, value in local.items() if key.split(":")[1] not in ("clusterName", "gpuNodeCount")}
+    own["flightline:availabilityZones"] = ["us-east-1a"]
+    (tmp_path / "Pulumi.own.yaml").write_text(yaml.safe_dump({"config": own}))
+    pulumi("--cwd", str(tmp_path), "stack", "init", "own")
+    pulumi("--cwd", str(tmp_path), "preview", "--stack", "own")
+
+
+def test_preview_up_again_and_destroy(pulumi, tmp_path):
     pulumi("preview", "--stack", STACK)
     update(pulumi)
     made = resources(pulumi)
@@ -160,5 +189,11 @@ def test_preview_up_again_and_destroy(pulumi):
     else:
         update(pulumi)
     assert resources(pulumi) == made, "a second update must change nothing"
+    pulumi("stack", "import", "--stack", STACK, "--file", str(as_released(pulumi, tmp_path)))
+    steps = json.loads(pulumi("preview", "--json", "--stack", STACK).stdout)["steps"]
+    # The last release's state: 0 replaced, 0 deleted, and nothing made but the component that all of it lies in.
+    assert {step["op"] for step in steps} <= {"same", "update", "create"}
+    anew = {step["urn"].split("::", 2)[2] for step in steps if step["op"] == "create"}
+    assert {place for place in anew if place.split("::")[0].split("$")[-1] not in MOTO_LACKS} == {test_release.CLUSTER}
     pulumi("destroy", "--yes", "--skip-preview", "--stack", STACK)
     assert [urn for urn, (type_, _) in resources(pulumi).items() if type_.startswith("aws:")] == []

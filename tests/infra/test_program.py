@@ -210,6 +210,8 @@ def test_the_local_stack_sends_every_service_to_the_emulator():
         ("lustre-lustre", "lustre-servers-988-in"),
         ("nodes-group", "access-gpu-node-boot"),
         ("nodes-group", "node-package"),
+        ("nodes-group", "functions-boots"),
+        ("nodes-group", "functions-events-to-alert-router"),
         ("nodes-group", "network-private-1-out"),
         ("nodes-group", "fabric-https-out"),
     ],

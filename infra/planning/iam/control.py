@@ -73,25 +73,22 @@ def _fleet(arns: Arns) -> Document:
 
 
 def _prove_monitoring(arns: Arns) -> Document:
-    """playbooks/monitor.yml: a test metric and a test alert, read back from a queue of its own."""
+    """playbooks/monitor.yml: a test metric and a test alert, read back from the queue that the stack has for it."""
     names, place = arns.names, arns.place
-    queue = place.arn("sqs", f"{names.cluster}-monitor-probe-*")
-    queue_actions = ("CreateQueue", "DeleteQueue", "GetQueueAttributes", "ReceiveMessage", "SetQueueAttributes")
     return document(
         allow(
             "TestMetric",
             ["cloudwatch:PutMetricData"],
             condition={"StringEquals": {"cloudwatch:namespace": names.metric_namespace}},
         ),
-        allow("SeeMetric", ["cloudwatch:GetMetricData", "sns:Unsubscribe"]),
+        allow("SeeMetric", ["cloudwatch:GetMetricData"]),
         allow(
             "TestEvent",
             ["events:PutEvents"],
             [place.arn("events", "event-bus/default")],
             {"StringEquals": {"events:source": "flightline.monitor"}},
         ),
-        allow("SeeAlert", ["sns:Subscribe"], [arns.topic()]),
-        allow("ProbeQueue", of("sqs", *queue_actions), [queue]),
+        allow("ProbeQueue", of("sqs", "GetQueueUrl", "ReceiveMessage"), [arns.queue(names.probe_queue)]),
     )
 
 

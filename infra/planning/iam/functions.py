@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from flightline.cloud.signals import INVALID_EVENTS_PREFIX
-from flightline.contract import BOOT_PREFIX, CALLS_PREFIX, TAG_CLUSTER
+from flightline.contract import BOOT_PREFIX, BOOT_TOLD, CALLS_PREFIX, TAG_CLUSTER
 from infra.planning.functions import events_queue
 from infra.planning.iam.control import notify
 from infra.planning.iam.node import TRAINING_PREFIX
@@ -68,8 +68,9 @@ def _alert_router(arns: Arns) -> Document:
         allow("Items", [*_CLAIM, "dynamodb:BatchWriteItem"], arns.table(names.results_table)),
         allow("Events", _CONSUME, [arns.queue(events_queue(names, "alert-router"))]),
         allow("BootRecords", ["s3:GetObject"], [arns.objects(names.results_bucket, BOOT_PREFIX)]),
-        # Of this group only, and nothing else of it: the router ends no instance and changes no size.
-        allow("StopLaunches", ["autoscaling:SuspendProcesses"], [arns.node_group()]),
+        # Of this group only, and nothing else of it: the router ends no instance that serves and changes no size.
+        allow("Group", of("autoscaling", "CompleteLifecycleAction", "SuspendProcesses"), [arns.node_group()]),
+        allow("TellNodes", ["s3:PutObject"], [f"{arns.objects(names.results_bucket, BOOT_PREFIX)}/{BOOT_TOLD}"]),
         # None of these takes a resource.
         allow(
             "Look",

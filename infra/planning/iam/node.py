@@ -1,9 +1,7 @@
 """What a GPU node may do: be managed, judge itself and say so, ship logs and metrics, read data, keep checkpoints."""
 
-from typing import Any
-
 from flightline.contract import BOOT_PREFIX, CALLS_PREFIX
-from infra.planning.iam.statements import Arns, Document, allow, document, of
+from infra.planning.iam.statements import Arns, Condition, Document, allow, document, of
 from infra.planning.names import Names, Place
 
 # What the SSM agent needs for Run Command, Session Manager and State Manager, after AWS' AmazonSSMManagedInstanceCore;
@@ -43,6 +41,11 @@ def node_policies(s3_express: bool, names: Names, place: Place, topic_key_arn: s
     }
 
 
+def own_account(arns: Arns) -> Condition:
+    """A bucket's ARN has no account: one that is gone can be made by somebody else."""
+    return {"StringEquals": {"aws:ResourceAccount": arns.place.account}}
+
+
 def managed(arns: Arns) -> Document:
     """The SSM agent."""
     own = [arns.instances(), arns.place.arn("ssm", "managed-instance/*")]
@@ -59,20 +62,11 @@ def _boot(arns: Arns) -> Document:
     results = arns.names.results_bucket
     return document(
         allow("NodePackage", ["s3:GetObject"], [arns.objects(results, "artifacts/")]),
-        allow("Bundle", ["s3:PutObject"], [arns.objects(results, f"{BOOT_PREFIX}{INSTANCE}/")]),
+        # The alert router tells the group, for a lifecycle action is bound to no instance, and answers there.
+        allow("Bundle", ["s3:GetObject", "s3:PutObject"], [arns.objects(results, f"{BOOT_PREFIX}{INSTANCE}/")]),
         # Systems Manager's agent chooses the rest of the key: who reads an answer asks Systems Manager whose it is.
         allow("Answers", ["s3:PutObject"], [arns.objects(results, CALLS_PREFIX)]),
-        lifecycle(arns),
     )
-
-
-def lifecycle(arns: Arns) -> dict[str, Any]:
-    """Enter service at the launch hook, and leave it at the termination hook.
-
-    IAM has no key for the instance or the hook that a request names, so this holds for every instance of the group.
-    """
-    actions = ["autoscaling:CompleteLifecycleAction", "autoscaling:RecordLifecycleActionHeartbeat"]
-    return allow("EnterService", actions, [arns.node_group()])
 
 
 def logs(arns: Arns, writer: str = f"{ADDRESS}_i-") -> Document:
@@ -112,7 +106,7 @@ def data(arns: Arns, express: bool) -> Document:
         # What a run shall train on; the function that starts it writes it there, a node may not.
         allow("Manifest", ["s3:GetObject"], [arns.objects(names.results_bucket, TRAINING_PREFIX)]),
         # A trainer removes old checkpoints itself; the bucket is versioned, so a mistake can be taken back.
-        allow("Keep", [*_WRITE_OBJECTS, "s3:DeleteObject"], [objects[1]]),
+        allow("Keep", [*_WRITE_OBJECTS, "s3:DeleteObject"], [objects[1]], own_account(arns)),
     ]
     if express:
         statements.append(allow("Express", ["s3express:CreateSession"], [arns.directory_bucket()]))

@@ -1,7 +1,7 @@
 """Does monitoring work from end to end? A test metric and a test alert are sent, and waited for where they arrive.
 
-The alert's receiver is a queue of its own on the topic, made for the probe and removed after it: what people get by
-e-mail cannot be read here, but they are told through the same topic.
+The alert's receiver is the queue that a stack has for it on its topic, or where there is none one of its own, made for
+the probe and removed after it: what people get by e-mail cannot be read here, but they are told through the same topic.
 """
 
 from __future__ import annotations
@@ -78,8 +78,9 @@ def run(
                 return seen
             sleep(probe.poll_s)
     finally:
-        clients["sns"].unsubscribe(SubscriptionArn=subscription)
-        clients["sqs"].delete_queue(QueueUrl=queue)
+        if subscription:
+            clients["sns"].unsubscribe(SubscriptionArn=subscription)
+            clients["sqs"].delete_queue(QueueUrl=queue)
 
 
 def look_only(clients: Mapping[str, Any], probe: MonitorProbe, clock: Callable[[], float] = time.time) -> Arrivals:
@@ -127,8 +128,13 @@ def advice(probe: MonitorProbe, seen: Arrivals, sent: bool = True) -> str:
 
 
 def _listen(clients: Mapping[str, Any], probe: MonitorProbe, token: str) -> Tuple[str, str]:
+    """The queue, and the subscription to take back; '' where the queue is the stack's (infra/components)."""
     sqs, sns = clients["sqs"], clients["sns"]
-    name = f"{probe.cluster}-monitor-probe-{token}"
+    name = f"{probe.cluster}-monitor-probe"
+    try:
+        return str(sqs.get_queue_url(QueueName=name)["QueueUrl"]), ""
+    except sqs.exceptions.ClientError:
+        name = f"{name}-{token}"
     queue = sqs.create_queue(QueueName=name, Attributes={"MessageRetentionPeriod": "3600"})["QueueUrl"]
     try:
         arn = sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]

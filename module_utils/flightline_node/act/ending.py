@@ -1,14 +1,19 @@
 """What is done on a node that will end: it gets no new job, those that run are told, and its group waits for them.
 
 A spot interruption and a group that ends a node (a smaller count, a schedule, a refresh, a rebalance) go the same way.
-The first comes two minutes before the end whatever runs. The second is held by the group's termination hook: it is kept
-waiting while a job runs, up to a limit, and then told to go on. A node that says nothing ends with the hook's time.
+The first comes two minutes before the end whatever runs. The second is held by the group's termination hook for as long
+as jobs may keep a node. When they are done before, the node leaves its word in S3 as after a boot, and the alert router
+lets it go: a node tells its group nothing itself. One that says nothing ends with the hook's time.
 """
 
 from __future__ import annotations
 
+import json
 import os
-from typing import Callable, Dict, NamedTuple, Optional, Sequence, Set
+import tempfile
+import time
+from pathlib import Path
+from typing import Callable, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ..ask import decided
 from ..ask.metadata import OK, MetadataSession, said
@@ -16,17 +21,19 @@ from ..watch import slurm
 from .program import ran
 
 ASK_S, AWS_S = 20.0, 60.0
-LOOK_S, BEAT_S = 15.0, 60.0
-"""Between two looks for jobs, and two beats: the hook's own time is five minutes (infra/planning/lifecycle.py)."""
+LOOK_S, AGAIN_S = 15.0, 60.0
+"""Between two looks for jobs, and until the word is left again: nobody knows that it came until the node ends."""
+BOOT_ENV = "/etc/flightline/boot.env"
+SCHEMA = "flightline-ending/1"
 STATES = "--state=active,activating,deactivating,reloading"
 DRAIN, UNITS, JOBS = "drain", "units", "jobs"
-IDENTITY = {"instance": "meta-data/instance-id", "region": "meta-data/placement/region"}
+INSTANCE = "meta-data/instance-id"
 
 
 class EndingPlan(NamedTuple):
     """What is told and who waits. slurm_node: '' for the one of this host's name. slurm_jobs: names, with commas.
 
-    group, hook: '' where no group waits. limit_s: how long a job may keep the node.
+    group, hook: '' where no group waits. limit_s: how long a job may keep the node. boot_env: where its words go.
     """
 
     unit: str
@@ -36,6 +43,7 @@ class EndingPlan(NamedTuple):
     group: str = ""
     hook: str = ""
     limit_s: float = 0.0
+    boot_env: str = BOOT_ENV
 
 
 class UnknownError(Exception):
@@ -50,7 +58,8 @@ class Ending:
         self._done: Set[str] = set()
         self._told: Set[str] = set()
         self._since: Optional[float] = None
-        self._looked = self._beat = float("-inf")
+        self._looked = self._said = float("-inf")
+        self._stamp = time.strftime(f"%Y%m%dT%H%M%SZ-{os.getpid()}", time.gmtime())
         self._over = False
 
     def begin(self, about: str) -> bool:
@@ -73,19 +82,19 @@ class Ending:
         return told
 
     def hold(self, now: float) -> None:
-        """Keep the group waiting while a job runs here, and let it go on after that."""
+        """Look whether a job still runs here, and say so when none does, or at the limit."""
         since = self._since = now if self._since is None else self._since
-        if self._over or not (self._plan.group and self._plan.hook) or now - self._looked < LOOK_S:
+        if not (self._plan.group and self._plan.hook) or now - self._looked < LOOK_S:
             return
         self._looked = now
-        busy = self._busy()
+        busy = "" if self._over else self._busy()
         if busy and now - since < self._plan.limit_s:
             self._once(f"held for {busy}, at most {self._plan.limit_s / 60:g} min")
-            if now - self._beat >= BEAT_S and self._ask_group("record-lifecycle-action-heartbeat"):
-                self._beat = now
             return
+        self._over = True
         self._once(f"let go at its limit, with {busy}" if busy else "let go: its jobs are done")
-        self._over = self._ask_group("complete-lifecycle-action", "--lifecycle-action-result", "CONTINUE")
+        if now - self._said >= AGAIN_S and self._leave_word():
+            self._said = now
 
     def _drain(self, about: str) -> None:
         own = self._slurm_node()
@@ -153,31 +162,32 @@ class Ending:
             raise UnknownError(f"{argv[0]} {argv[1]}: status {status} {text[-200:]}".strip())
         return text
 
-    def _ask_group(self, what: str, *more: str) -> bool:
-        known: Dict[str, str] = {}
-        for name, path in IDENTITY.items():
-            status, text = self._metadata.get(path)
-            if status != OK:
-                self._once(f"the group could not be told: {path}: {said(status, text)}")
-                return False
-            known[name] = text.strip()
-        plan = self._plan
-        names = ["--auto-scaling-group-name", plan.group, "--lifecycle-hook-name", plan.hook]
-        argv = [
-            "aws",
-            "--region",
-            known["region"],
-            "autoscaling",
-            what,
-            *names,
-            "--instance-id",
-            known["instance"],
-            *more,
-        ]
-        status, text = ran(argv, AWS_S)
+    def _leave_word(self) -> bool:
+        """As a boot's outcome: under this instance's ARN, where IAM lets nobody else write."""
+        status, text = self._metadata.get(INSTANCE)
+        if status != OK:
+            self._once(f"the group could not be told: {INSTANCE}: {said(status, text)}")
+            return False
+        instance, (region, place) = text.strip(), self._place()
+        word = {"schema": SCHEMA, "instance_id": instance, "result": "CONTINUE", "first": False}
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            json.dump(word, file)
+            file.flush()
+            url = f"{place}/{instance}/{self._stamp}/outcome.json"
+            argv = ["aws", "--region", region, "s3", "cp", "--only-show-errors", file.name, url]
+            status, text = ran(argv, AWS_S) if place else (1, "no RESULTS_URL")
         if status:
-            self._once(f"the group could not be told ({what}): {text[-200:]}")
+            self._once(f"the group could not be told ({self._plan.boot_env}): {text[-200:]}")
         return status == 0
+
+    def _place(self) -> Tuple[str, str]:
+        """Region and place of words, as the node's user data has them; '' where there is none."""
+        try:
+            lines = Path(self._plan.boot_env).read_text(encoding="utf-8").splitlines()
+        except OSError:
+            lines = []
+        given = dict(line.split("=", 1) for line in lines if "=" in line)
+        return given.get("REGION", "").strip("'"), given.get("RESULTS_URL", "").strip("'")
 
     def _once(self, line: str) -> None:
         if line not in self._told:

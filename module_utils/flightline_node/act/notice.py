@@ -16,7 +16,7 @@ from datetime import datetime, timezone
 from typing import Any, Callable, Dict, Iterator, NamedTuple, Optional, Sequence, Tuple
 
 from ..ask.metadata import ENDPOINT, LIFECYCLE, MAINTENANCE, NOT_FOUND, OK, REBALANCE, SPOT, MetadataSession, said
-from .ending import Ending, EndingPlan
+from .ending import BOOT_ENV, Ending, EndingPlan
 from .program import journal
 
 PROGRAM = "flightline-notice"
@@ -145,13 +145,14 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     parser.add_argument("--group", default="", help="Auto Scaling group that waits for this node")
     parser.add_argument("--hook", default="", help="the group's termination hook")
     parser.add_argument("--limit-s", type=float, default=0.0, help="seconds that jobs may keep the node; %(default)s")
+    parser.add_argument("--boot-env", default=BOOT_ENV, help="where the stack says where words go; %(default)s")
     parser.add_argument("--every-s", type=float, default=5.0, help="seconds between looks; %(default)s")
     parser.add_argument("--endpoint", default=ENDPOINT, help="%(default)s")
     given = parser.parse_args(arguments)
     say = journal(PROGRAM)
     metadata = MetadataSession(given.endpoint, TOKEN_TTL_S, TIMEOUT_S)
     names = (given.slurm_node, given.slurm_jobs, given.group, given.hook)
-    ending = Ending(EndingPlan(given.unit, given.signal, *names, given.limit_s), metadata, say)
+    ending = Ending(EndingPlan(given.unit, given.signal, *names, given.limit_s, given.boot_env), metadata, say)
     watch = NoticeWatch(metadata, teller(ending), say, ending.hold)
     try:
         while True:

@@ -67,8 +67,14 @@ def test_hours_and_months_are_added_up():
 def test_endpoints_are_counted_in_both_zones():
     alone = bill({"natGateways": "none", "interfaceEndpoints": True, "packageSource": "mirror"})
     with_head = bill({"natGateways": "none", "interfaceEndpoints": True, "headNode": True, "packageSource": "mirror"})
-    assert "14 endpoint interfaces" in what(alone)
+    assert "12 endpoint interfaces" in what(alone)
     assert "26 endpoint interfaces" in what(with_head)
+
+
+def test_what_is_joined_costs_the_stack_nothing():
+    there = {"vpcId": "vpc-01234567", "interfaceEndpoints": True, "existingEndpoints": ["ssm", "logs"]}
+    assert what(bill(there))[2:] == ["10 endpoint interfaces"]
+    assert [line for line in what(bill({**there, "eksCluster": "theirs"}, stack="eks")) if "EKS" in line] == []
 
 
 def test_slurm_brings_a_head_node():

@@ -5,7 +5,7 @@ import pulumi_aws as aws
 import pytest
 
 from infra.guard import PolicyBreach, PolicyGuard
-from infra.policies import PolicyContext, PolicyFinding, Unsure
+from infra.policies import Broken, PolicyContext, PolicyFinding, Unsure
 from tests.infra import engine, program
 
 TAGS = {"flightline:cluster": "c"}
@@ -18,7 +18,7 @@ def ingress(name, cidr):
     )
 
 
-def run(build, preview, outputs=dict, **options):
+def run(build, preview, outputs=lambda: {"region": "us-east-1"}, **options):
     guards = []
 
     def main():
@@ -79,24 +79,43 @@ def test_a_fault_inside_the_program_is_a_sentence(monkeypatch):
     def broken(*_):
         raise KeyError("zone")
 
-    monkeypatch.setattr("infra.cluster.Cluster.__init__", broken)
+    monkeypatch.setattr("infra.cluster.GpuCluster.__init__", broken)
     result = program.run("dev")
     assert is_plain(result.error), result.error
     assert "saw KeyError: 'zone'" in str(result.error) and "FLIGHTLINE_TRACEBACK=1" in str(result.error)
 
 
-def test_another_error_of_the_engine_stays_what_it_is():
-    guard = PolicyGuard(SITE)
-    guard._refused = "policy broken"
+def test_a_breach_ends_the_program_although_its_outputs_wait_for_the_resource():
+    made = []
 
-    class Refusal(Exception):
-        def code(self):
-            return None
+    def build():
+        made[:] = [ingress("wide", "0.0.0.0/0")]
+        return made
 
-        def details(self):
-            return "no such zone"
+    result, _ = run(build, False, lambda: {"id": made[0].id, "arn": made[0].arn})
+    assert is_plain(result.error) and "[open-ingress] wide" in str(result.error), result.error
+    assert result.requests == []
 
-    assert str(guard._plain_error(Refusal())) == "no such zone"
+
+@pytest.mark.parametrize("preview", [True, False], ids=["preview", "up"])
+def test_a_breach_ends_a_whole_stack_within_seconds(monkeypatch, preview):
+    def broken(resource, site):
+        return [PolicyFinding("imdsv2", resource.title, Broken("no"))] if resource.name == "nodes-template" else []
+
+    monkeypatch.setattr("infra.guard.judge", broken)
+    monkeypatch.setattr("infra.guard.GRACE_S", 3600.0)
+    result = program.run("dev", preview=preview)
+    assert is_plain(result.error) and "[imdsv2] nodes-template" in str(result.error), result.error
+    assert preview or not {"nodes-template", "nodes-group"} & {one.name for one in result.requests}
+
+
+def test_what_aws_refuses_ends_the_program_as_itself(monkeypatch):
+    def refuses(args, digest):
+        raise LookupError("no such zone")
+
+    monkeypatch.setattr(engine, "_computed", refuses)
+    result, _ = run(lambda: [ingress("wide", "10.0.0.0/16")], preview=False)
+    assert str(result.error) == "no such zone"
 
 
 def from_late(text):

@@ -14,20 +14,6 @@ from tests.infra.guarding import destroy
 KEEPING = ("spot", "eks", "full")
 """The least there is, another kind of nodes, and everything."""
 LOCKS = ("policies", "lock")
-_DATA_URNS = """
-    flightline:infra:Storage$flightline:infra:Bucket$aws:s3/bucket:Bucket::storage-data-bucket
-    flightline:infra:Storage$flightline:infra:Bucket$aws:s3/bucket:Bucket::storage-checkpoints-bucket
-    flightline:infra:Storage$flightline:infra:Bucket$aws:s3/bucket:Bucket::storage-results-bucket
-    flightline:infra:Storage$flightline:infra:Bucket$aws:s3/bucket:Bucket::storage-transfer-bucket
-    flightline:infra:Storage$aws:s3/directoryBucket:DirectoryBucket::storage-express
-    flightline:infra:Audit$flightline:infra:Bucket$aws:s3/bucket:Bucket::audit-trail-bucket
-    flightline:infra:Tables$aws:dynamodb/table:Table::tables-results
-    flightline:infra:Tables$aws:dynamodb/table:Table::tables-training
-    flightline:infra:FileSystem$aws:fsx/lustreFileSystem:LustreFileSystem::lustre-lustre
-"""
-DATA_URNS = frozenset(_DATA_URNS.split())
-"""Pulumi knows a resource by this and nothing else: one that is renamed or moved here is a new, empty one to it, and needs
-an alias of its old name (pulumi.ResourceOptions(aliases=...))."""
 
 
 def urns(requests, names):
@@ -82,16 +68,3 @@ def test_with_idle_scale_in_the_alarms_go_with_the_nodes_and_the_rest_is_locked(
     assert [one.name for one in left if one.name in LOCKS] == ["lock"]
     lost = [one.name for one in left if one.urn in destroy.deleted(left)]
     assert [name for name in lost if not name.startswith(("nodes", "monitoring"))] == []
-
-
-def place(requests, one):
-    """The types that a resource lies in, its own, and its name: its URN without stack and project."""
-    above = [other for other in requests if other.urn == one.parent]
-    return (
-        f"{place(requests, above[0]).split('::')[0]}${one.type_}::{one.name}" if above else f"{one.type_}::{one.name}"
-    )
-
-
-def test_data_keeps_its_place_in_the_state():
-    requests = program.full().requests
-    assert {place(requests, one) for one in requests if one.type_ in DATA} == DATA_URNS

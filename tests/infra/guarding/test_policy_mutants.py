@@ -116,13 +116,13 @@ def test_every_policy_has_a_mutant():
 
 def test_the_program_is_stopped_in_the_preview_with_everything_that_is_wrong(monkeypatch):
     """Open locks, and a resource more, of a type that no policy knows."""
-    real = cluster.Cluster.__init__
+    real = cluster.GpuCluster.__init__
 
-    def longer(self: Any, plan: Any) -> None:
-        real(self, plan)
+    def longer(self: Any, *args: Any) -> None:
+        real(self, *args)
         self.extra = aws.rds.Instance("database", instance_class="db.t3.micro")
 
-    monkeypatch.setattr(cluster.Cluster, "__init__", longer)
+    monkeypatch.setattr(cluster.GpuCluster, "__init__", longer)
     monkeypatch.setattr(guard, "Lock", lambda after: pulumi.ComponentResource(LOCK, "lock"))
     monkeypatch.setattr(guard, "Outputs", lambda made, opts: pulumi.ComponentResource(OUTPUTS, "policies", made))
     text = str(program.run("spot", preview=True).error)

@@ -11,12 +11,19 @@ import pytest
 
 from infra import node_package
 from infra.config.declare import Key
-from infra.config.model import KEYS
+from infra.config.model import BY_NAME, KEYS
 from infra.guard import PolicyGuard
 from tests.infra import engine, program
+from tests.infra.program import JOINED, TOPIC, VPC
 
 ROLE = "arn:aws:iam::123456789012:role/second"
+SSH = {"accessMode": "ssh", "sshKeyName": "me", "sshCidrs": ["203.0.113.0/24"], "headNode": True}
 GROUND: dict[str, tuple[str, dict[str, Any]]] = {
+    "publicSubnetId": ("dev", {**JOINED, **SSH, "publicSubnetId": "subnet-01234567"}),
+    "existingEndpoints": ("dev", {**JOINED, "interfaceEndpoints": True}),
+    **dict.fromkeys(("subnetIds", "securityGroupId", "routeTableIds", "fsxId"), ("dev", JOINED)),
+    "alertsTopic": ("dev", TOPIC),
+    "eksCluster": ("eks", {}),
     "kubernetes": ("eks", {}),
     "podsPerNode": ("eks", {}),
     "cpu": ("eks", {}),
@@ -24,7 +31,7 @@ GROUND: dict[str, tuple[str, dict[str, Any]]] = {
     "spot": ("spot", {"efa": "off", "placementGroup": "none"}),
     "gpuIdleScaleIn": ("dev", {"gpuIdleHours": 1}),
     "nodeScheduleTimeZone": ("dev", {"nodeSchedule": ["0 8 * * * = 1"]}),
-    "ssh": ("dev", {"accessMode": "ssh", "sshKeyName": "me", "sshCidrs": ["203.0.113.0/24"], "headNode": True}),
+    "ssh": ("dev", SSH),
     "head": ("dev", {"headNode": True}),
     "fsx": ("p5-reservation", {}),
     "capacityChosen": ("dev", {"capacityOrder": ["on-demand", "spot"]}),
@@ -38,6 +45,18 @@ GROUND: dict[str, tuple[str, dict[str, Any]]] = {
 """The beginning of a key's name -> the stack that it means something to, and what else that needs; dev for the others."""
 
 OTHER: dict[str, Any] = {
+    "vpcId": VPC,
+    "subnetIds": ["subnet-01234567"],
+    "publicSubnetId": "subnet-01234568",
+    "securityGroupId": "sg-01234567",
+    "routeTableIds": ["rtb-01234567"],
+    "existingEndpoints": ["ssm"],
+    "fsxId": "fs-01234567",
+    "dataBucket": "theirs-data",
+    "checkpointsBucket": "theirs-saves",
+    "alertsTopic": "another",
+    "alertsTopicKey": TOPIC["alertsTopicKey"][:-1] + "1",
+    "eksCluster": "theirs",
     "clusterName": "another",
     "orchestrator": "slurm",
     "availabilityZones": ["us-east-1b"],
@@ -81,7 +100,15 @@ OTHER: dict[str, Any] = {
 }
 """A value of the keys that do not say by their own rule which others there are."""
 
-WITH = {"accessMode": {"sshKeyName": "me", "sshCidrs": ["203.0.113.0/24"]}}
+WITH: dict[str, dict[str, Any]] = {
+    "accessMode": {"sshKeyName": "me", "sshCidrs": ["203.0.113.0/24"]},
+    "vpcId": JOINED,
+    "eksCluster": {
+        **JOINED,
+        **{name: BY_NAME[name].default for name in ("natGateways", "privateSubnetCidrs", "cpuNodeCount")},
+        **{name: BY_NAME[name].default for name in ("cpuNodeMaximum", "kubernetesAdmins", "kubernetesPublicCidrs")},
+    },
+}
 """What a value needs beside it."""
 
 

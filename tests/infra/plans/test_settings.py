@@ -22,6 +22,7 @@ from infra.node_package import mistake
 from infra.planning import fsx
 from infra.planning.zones import Zone, ZoneOffering
 from tests.infra.plans.test_kubernetes import EKS, REFUSED
+from tests.infra.program import JOINED, SUBNETS, TOPIC, VPC
 from tests.infra.stacks import PREFIX, ROOT, STACKS, config, offer, region, settings, values
 from tools import stack_settings
 
@@ -154,6 +155,26 @@ def test_only_settings_reads_the_configuration():
 
 SPOT = {"capacityType": "spot", "gpuInstanceType": "g6e.48xlarge", "efa": "off", "placementGroup": "none"}
 BAD = [
+    ("vpcId", {**JOINED, "vpcId": "vpc-1"}, "id such as vpc-0123456789abcdef0"),
+    ("subnetIds", {"subnetIds": [*SUBNETS]}, "the VPC that it is of"),
+    ("subnetIds", {"vpcId": VPC}, "in the order of availabilityZones: us-east-1a"),
+    ("subnetIds", {**JOINED, "subnetIds": ["subnet-x"]}, "ids such as"),
+    ("subnetIds", {**JOINED, "subnetIds": [SUBNETS[0]] * 2}, "each id once"),
+    ("subnetIds", {**EKS, **JOINED, "subnetIds": [SUBNETS[0]]}, "availabilityZones: us-east-1a, us-east-1b"),
+    ("publicSubnetId", {**JOINED, **OFFICE, "headNode": True}, "reached by SSH"),
+    ("routeTableIds", {**JOINED, "routeTableIds": ["rtb"]}, "ids such as"),
+    ("existingEndpoints", {**JOINED, "existingEndpoints": ["s4"]}, "services of autoscaling, dynamodb"),
+    ("vpcCidr", {**JOINED, "vpcCidr": "10.0.0.0/17"}, "its default with vpcId"),
+    ("securityGroupId", {"securityGroupId": "sg-01234567"}, "vpcId as well"),
+    ("fsxId", {"fsxId": "fs-01234567"}, "vpcId as well"),
+    ("fsxSizeGib", {**JOINED, "fsxId": "fs-01234567", "fsxSizeGib": 1200}, "its default with fsxId"),
+    ("fsxExport", {**LINKED, "dataBucket": "theirs", "fsxExport": "new"}, "with dataBucket"),
+    ("dataBucket", {"dataBucket": "No"}, "name such as my-data"),
+    ("checkpointsBucket", {"checkpointsBucket": "No"}, "name such as my-checkpoints"),
+    ("alertsTopicKey", {"alertsTopic": "theirs"}, "together, or neither"),
+    ("alertsTopic", {"alertsTopicKey": TOPIC["alertsTopicKey"]}, "together, or neither"),
+    ("eksCluster", {**EKS, "kubernetesAdmins": [], "eksCluster": "theirs"}, "vpcId as well"),
+    ("kubernetesAdmins", {**EKS, **JOINED, "eksCluster": "theirs"}, "its default with eksCluster"),
     ("spotZones", {**SPOT, "spotZones": 2, "efa": "on", "gpuNodeCount": 2}, "EFA traffic stays inside"),
     ("spotZones", {**SPOT, "spotZones": 2, "placementGroup": "mine"}, "placement group lies in one"),
     ("spotMaxPriceUsd", {**SPOT, "spotMaxPriceUsd": "0"}, "more than 0"),
@@ -268,6 +289,13 @@ BAD = [
     ("tags", {"tags": ["Owner=a", "owner=b"]}, "each key once, Owner is there"),
     ("tags", {"tags": [f"k{index}=v" for index in range(31)]}, "at most 30"),
     ("permissionsBoundary", {"permissionsBoundary": "boundary"}, "a policy's ARN"),
+    ("kmsKey", {"kmsKey": "alias/aws/s3"}, "not of an alias"),
+    ("trustedAccounts", {"trustedAccounts": ["o-abc"]}, "twelve digits"),
+    ("fsxRootSquash", {"fsxSizeGib": 1200, "fsxRootSquash": "nobody"}, "UID:GID"),
+    ("fsxRootSquash", {"fsxRootSquash": "1:1"}, "there is no file system"),
+    ("fsxNoSquash", {"fsxSizeGib": 1200, "fsxNoSquash": ["10.0.101.7@tcp"]}, "root is root everywhere"),
+    ("fsxNoSquash", {"fsxSizeGib": 1200, "fsxRootSquash": "1:1", "fsxNoSquash": ["gpu-01"]}, "a Lustre NID"),
+    ("fsxNoSquash", {"fsxSizeGib": 1200, "fsxRootSquash": "1:1", "fsxNoSquash": ["1.1.1.1@tcp"] * 65}, "at most 64"),
     ("emulatorEndpoint", {"emulatorEndpoint": "https://aws.example.com:443"}, "a loopback URL"),
     ("emulatorEndpoint", {"emulatorEndpoint": "http://127.0.0.1:5000@evil.example.com"}, "a loopback URL"),
     ("capacityOrder", {"capacityOrder": ["reserved"]}, "on-demand, spot, or KIND CR-ID ZONE"),
@@ -302,6 +330,10 @@ def test_what_lies_outside_the_declaration_is_refused_with_what_it_says(key):
         assert text.startswith(f"{key.name}: saw ") and key.accepted in text
 
 
+def test_a_group_waits_two_hours_for_a_node_at_most():
+    assert "at most 60" in errors({"bootPreflightMinutes": 50, "configureMinutes": 61})["configureMinutes"][0]
+
+
 @pytest.mark.parametrize(
     "raw",
     [
@@ -311,7 +343,8 @@ def test_what_lies_outside_the_declaration_is_refused_with_what_it_says(key):
         {**OFFICE, "orchestrator": "slurm"},
         {"natGateways": "none", "interfaceEndpoints": True, "packageSource": "mirror"},
         {"packageSource": "image", "ami": "ami-0123456789abcdef0"},
-        {"bootPreflightMinutes": 120},
+        {"bootPreflightMinutes": 110, "configureAtBoot": False},
+        {"bootPreflightMinutes": 50, "configureMinutes": 60},
         {"tags": ["Owner="]},
         {"gpuNodeCount": 0},
         {"gpuNodeCount": 0, "gpuNodeMaximum": 8, "nodeSchedule": ["0 8 * * MON-FRI = 8"]},

@@ -26,7 +26,6 @@ PLAN = BootPlan(
     package_url=f"s3://train-results/artifacts/flightline-node-{SHA}.pyz",
     package_sha256=SHA,
     group="train-gpu",
-    launch_hook="train-boot-preflight",
     results_url="s3://train-results/bundles",
 )
 
@@ -56,7 +55,7 @@ def test_user_data_of_an_example_stack(stack):
     roles = render(boot_plan(settings(stack), names, place(stack), SHA, BootRoles(SHA, SHA)))
     assert len(roles.encode()) <= MAX_BYTES
     env = environment(text)
-    assert (env["GROUP"], env["HOOK"]) == (names.node_group, names.launch_hook)
+    assert env["GROUP"] == names.node_group
     assert env["PACKAGE_URL"] == f"s3://{names.results_bucket}/{names.package_key(SHA)}"
     assert env["PACKAGE_SHA256"] == SHA
 
@@ -107,9 +106,8 @@ def test_what_is_judged_later_are_checks():
 @given(st.sampled_from([item.name for item in fields(BootPlan) if item.type is str]), st.text(max_size=60))
 def test_no_value_can_run_on_the_node(name, value):
     """A value is refused, or a shell reads back exactly that value."""
-    changed = {name: value, **({"launch_hook": "hook"} if name == "group" and value else {})}
     try:
-        text = render(replace(PLAN, **changed))
+        text = render(replace(PLAN, **{name: value}))
     except ValueError as error:
         assert name in str(error)
         return
@@ -126,7 +124,7 @@ def test_too_large_user_data_is_refused():
     ("changes", "says"),
     [
         ({"time_limit_minutes": 3}, "more than 3"),
-        ({"launch_hook": ""}, "both or neither"),
+        ({"results_url": ""}, "told by what lies there"),
         ({"skip": ("a b",)}, "ids or tags"),
         ({"level": "deep"}, "level"),
         ({"package_sha256": "abc"}, "package_sha256"),

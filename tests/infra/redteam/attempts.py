@@ -10,10 +10,22 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
-from flightline.contract import BOOT_PREFIX
+from flightline.contract import BOOT_PREFIX, BOOT_TOLD
 from tests.infra.engine import Run as Plan
 from tests.infra.redteam.evaluator import Request, allowed
-from tests.infra.redteam.world import COMMAND, NAMES, PLACE, RUN, STAMP, Node, World, answer, boot_record, outcome
+from tests.infra.redteam.world import (
+    COMMAND,
+    NAMES,
+    PLACE,
+    RUN,
+    STAMP,
+    Node,
+    World,
+    answer,
+    boot_record,
+    ending,
+    outcome,
+)
 
 Do = Callable[[World], None]
 READS = ("Get", "List", "Describe")
@@ -129,6 +141,10 @@ def _writes(action: str, pattern: str, world: World) -> Iterator[Attempt]:
         for where, folder in folders.items():
             yield _boot(action, bucket, f"{lie} for {node.host} in {where}", folder, node, lie, state)
         yield _object(action, bucket, f"evidence of {node.host}", f"{node.boots}/bundle/kernel.log", b"all well")
+        yield _object(action, bucket, f"an answer to {node.host}", f"{node.boots}/{BOOT_TOLD}", b"{}")
+        for writer in (node, root):
+            key = f"{writer.boots}/outcome.json"
+            yield _object(action, bucket, f"an end of {node.host} in {writer.host}'s folder", key, ending(node))
         forged = answer(node) if node is world.sick else b"nothing"
         words = (COMMAND, "d" * 36, "c-1")
         for command in words:

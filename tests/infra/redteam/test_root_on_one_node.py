@@ -15,15 +15,13 @@ from flightline.cloud.functions.common import services as common
 from infra.planning.iam.kubernetes import POD
 from tests.emulated import lead_to
 from tests.infra import engine, program
-from tests.infra.redteam.attempts import attempts, may, rights, role_policies
+from tests.infra.redteam.attempts import READS, attempts, may, rights, role_policies
 from tests.infra.redteam.evaluator import Request, allowed
 from tests.infra.redteam.world import NAMES, PLACE, STACK, World, boot_record
 from tests.infra.stacks import STACKS
 
 KNOWN = {
     "cloudwatch:PutMetricData": "CloudWatch binds a metric to a namespace and to nobody: no verdict rests on a metric",
-    "autoscaling:CompleteLifecycleAction": "the instance is a parameter, and no condition key has it",
-    "autoscaling:RecordLifecycleActionHeartbeat": "the same",
 }
 """What is left (docs/security.md): allowed, about other nodes, and why IAM cannot hold it to its writer."""
 
@@ -83,6 +81,14 @@ def test_what_is_left_is_still_allowed_and_touches_no_verdict(made):
     assert {key: after[key] for key in after if key != "done"} == {key: before[key] for key in before if key != "done"}
 
 
+@pytest.mark.parametrize(("stack", "key"), [(STACK, "access-gpu-node"), ("eks", "pods-agent")])
+def test_no_node_speaks_to_a_group(stack, key):
+    """The instance is a parameter of a lifecycle action, and IAM has no key for it."""
+    plan = program.planned(stack)
+    name = plan.one(key).props["name"]
+    assert not [action for action, _ in rights(plan, name) if action.startswith("autoscaling:")]
+
+
 def test_a_right_that_nobody_knows_how_to_try_is_an_error_of_the_suite(made):
     world = made()
     role = world.plan.one("access-gpu-node-boot")
@@ -111,6 +117,9 @@ def test_an_agent_on_kubernetes_writes_as_its_own_pod_and_proves_nothing_of_a_no
     pod = {"aws:PrincipalTag/kubernetes-pod-name": "flightline-node-own01", "aws:SecureTransport": "true"}
     policies = role_policies(plan, role)
     tried = 0
+    # Its other writes: a stream of a name that is bound as well, and metrics, which are no evidence (KNOWN).
+    changes = {one for one, _ in rights(plan, role) if not one.partition(":")[2].startswith(READS)}
+    assert changes == {"s3:PutObject", "logs:PutLogEvents", "logs:CreateLogStream", *KNOWN}
     for action, pattern in rights(plan, role):
         if action not in ("s3:PutObject", "logs:PutLogEvents"):
             continue

@@ -1,6 +1,6 @@
 """A stack on emulated AWS with three nodes, its real functions, and what may not change when root on one node attacks.
 
-Names, rights and notifications are those of the plan. moto judges no right here (the evaluator does), keeps no lifecycle
+Names, rights and notifications are those of the plan. moto judges no right here (the evaluator does), has no lifecycle
 action, and runs no Lambda: the handlers get what S3, CloudWatch Logs and the schedule would bring them. Records are made up.
 """
 
@@ -9,6 +9,8 @@ import uuid
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import Any
+
+from moto.autoscaling.models import autoscaling_backends
 
 from flightline import contract
 from flightline.cloud import orders
@@ -22,7 +24,7 @@ from flightline.store.sqlite import ExpectedHost, Run
 from flightline_node.inputs import defaults
 from flightline_node.tell import logline
 from flightline_node.tell.frames import frames
-from tests.emulated import Cloud
+from tests.emulated import ACCOUNT, REGION, Cloud, Hooked, launching
 from tests.infra.engine import Run as Plan
 from tests.infra.stacks import place, planned_names
 from tests.unit.functions import samples
@@ -76,6 +78,10 @@ def outcome(node: Node, result: str, **more: Any) -> bytes:
     return json.dumps({**said, "reason": "no-go", "record": True, **more}).encode()
 
 
+def ending(node: Node) -> bytes:
+    return json.dumps({"schema": "flightline-ending/1", "instance_id": node.instance, "result": "CONTINUE"}).encode()
+
+
 def params(node: Node) -> dict[str, Any]:
     own = {"call_id": f"c{node.number}", "timeout_s": 60, "host": node.host, "instance_id": node.instance}
     return {**defaults(), "instance_type": TYPE, **own}
@@ -112,11 +118,12 @@ class World:
             client("s3").put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})
         self.topic, self.reader = self.cloud.topic("red-alerts")
         self.queue = client("sqs").create_queue(QueueName="red-verdict")["QueueUrl"]
-        self.root, self.sick, self.well = (self._node(number) for number in (1, 2, 3))
         image = {"ImageId": "ami-12345678", "InstanceType": "t2.micro", "LaunchConfigurationName": "lc"}
         client("autoscaling").create_launch_configuration(**image)
         group = {"AutoScalingGroupName": NAMES.node_group, "LaunchConfigurationName": "lc", "MinSize": 0, "MaxSize": 9}
         client("autoscaling").create_auto_scaling_group(**group, AvailabilityZones=["eu-west-1a"])
+        self.hooked = Hooked(client("autoscaling"))
+        self.root, self.sick, self.well = (self._node(number) for number in (1, 2, 3))
         self.answers = {self.sick: answer(self.sick, finding("row_remap", "FAIL", remedy="RESET_GPU"))}
         self.cloud.instead["ListCommandInvocations"] = self._invocations
         self._before()
@@ -124,13 +131,15 @@ class World:
     def _node(self, number: int) -> Node:
         tags = {"Name": f"gpu-{number:02d}", contract.TAG_CLUSTER: NAMES.cluster, contract.TAG_ROLE: contract.ROLE_GPU}
         named = [{"Key": key, "Value": value} for key, value in tags.items()]
-        made = self.cloud.client("ec2").run_instances(
-            ImageId="ami-12345678",
-            MinCount=1,
-            MaxCount=1,
-            TagSpecifications=[{"ResourceType": "instance", "Tags": named}],
-        )["Instances"][0]
-        return Node(tags["Name"], number, made["InstanceId"], made["PrivateIpAddress"])
+        with launching(NAMES.node_group):
+            self.hooked.set_desired_capacity(AutoScalingGroupName=NAMES.node_group, DesiredCapacity=number)
+        made = self._states()[-1].instance
+        self.cloud.client("ec2").create_tags(Resources=[made.id], Tags=named)
+        return Node(tags["Name"], number, made.id, made.private_ip)
+
+    @staticmethod
+    def _states() -> list[Any]:
+        return list(autoscaling_backends[ACCOUNT][REGION].autoscaling_groups[NAMES.node_group].instance_states)
 
     def _before(self) -> None:
         """What is there when the attack begins: evidence, alerts, verdicts, and a run whose first answer just came."""
@@ -150,6 +159,11 @@ class World:
         asked = [params(one) for one in (self.sick, self.well)]
         self.put(orders.key_of(RUN), orders.pack(orders.Order(run, 600, "Systems Manager", asked, nodes)))
         self.deliver()
+        # The group waits for both again: for the one that begins, and for the other, which ends.
+        for state in self._states()[1:]:
+            begins = state.instance.id == self.sick.instance
+            state.lifecycle_state = "Pending:Wait" if begins else "Terminating:Wait"
+        self.hooked.completed.clear()
         self.cloud.told_texts(self.reader)
         for node, body in self.answers.items():
             self.put(node.answer_key, body)
@@ -192,8 +206,8 @@ class World:
         return storage.build(self._services("storage"), self.cloud.client("s3"), self.cloud.client("ec2"))
 
     def _router(self) -> router.Router:
-        clients = map(self.cloud.client, ("ec2", "cloudwatch", "s3", "autoscaling"))
-        return router.build(self._services("alert-router"), *clients)
+        ec2, cloudwatch, s3 = map(self.cloud.client, ("ec2", "cloudwatch", "s3"))
+        return router.build(self._services("alert-router"), ec2, cloudwatch, s3, self.hooked)
 
     def _verdict(self) -> verdict.VerdictFunction:
         s3, sqs, ssm = map(self.cloud.client, ("s3", "sqs", "ssm"))
@@ -210,6 +224,9 @@ class World:
         wanted = asked.get("InstanceId")
         return {"CommandInvocations": [row for row in rows if wanted in (None, row["InstanceId"])]}
 
+    def _completed(self, asked: dict[str, str]) -> str:
+        return "" if asked["InstanceId"] == self.root.instance else self._named(str(asked))
+
     # What must stay.
 
     def seen(self) -> dict[str, Any]:
@@ -219,7 +236,7 @@ class World:
             "evidence": sorted(self._evidence()),
             "told": [text for text in self.cloud.told_texts(self.reader) if not self._of_root(text)],
             "group": self._suspended(),
-            "done": self.done,
+            "done": [*self.done, *filter(None, map(self._completed, self.hooked.completed))],
         }
 
     def _rows(self) -> list[str]:
@@ -257,6 +274,8 @@ class World:
 
 def _content(key: str, body: bytes) -> str:
     """What an object says, but for what each world has of its own: times, and what is packed."""
+    if key.endswith(contract.BOOT_TOLD) and body != b"{}":
+        return str(json.loads(body)["state"])
     if key.endswith("record.json"):
         return str(json.loads(body)["verdict"])
     return "" if key.endswith("asked.json.zlib") and body != b"forged" else repr(body)

@@ -33,11 +33,10 @@ ACCEPTED: dict[tuple[str, str], str] = {
         "RESOURCE_MISMATCH",
         "ssm:SendCommand",
     ): "document and instances stand in two statements, because only instances have the tag of the condition",
-    ("RESOURCE_MISMATCH", "s3:PutObject"): "parliament takes the colon in a variable's name for one of the ARN's",
-    (
-        "PERMISSIONS_MANAGEMENT_ACTIONS",
-        "sqs:createqueue, sqs:setqueueattributes",
-    ): "the monitoring proof opens its own short-lived queue, by its name's prefix, to the cluster's topic",
+    **dict.fromkeys(
+        (("RESOURCE_MISMATCH", "s3:GetObject"), ("RESOURCE_MISMATCH", "s3:PutObject")),
+        "parliament takes the colon in a variable's name for one of the ARN's",
+    ),
 }
 NEWER_THAN_THE_LINTER = {
     # action: operation of botocore's service model that shows that it exists.
@@ -160,8 +159,8 @@ OWN_DOCUMENT, SHELL = (
     "arn:aws:ssm:us-east-2::document/AWS-RunShellScript",
 )
 RIGHTS: list[tuple[str, str, list, list]] = [
-    ("node", "autoscaling:CompleteLifecycleAction", [GROUP + NAMES.node_group], [GROUP + "another-gpu"]),
-    ("node", "s3:GetObject", [PACKAGE, DATA], [BUNDLE, RECORD, OTHER_RUN, BAD_EVENT]),
+    ("alert-router", "autoscaling:CompleteLifecycleAction", [GROUP + NAMES.node_group], [GROUP + "another-gpu"]),
+    ("node", "s3:GetObject", [PACKAGE, DATA, RECORD], [OTHERS, OTHER_RUN, BAD_EVENT]),
     # Whoever writes what a run asks orders one.
     ("node", "s3:PutObject", [BUNDLE, ANSWER], [PACKAGE, DATA, ASKED, OTHERS]),
     ("node", "s3:DeleteObject", [], [DATA]),

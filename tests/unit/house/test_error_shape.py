@@ -16,7 +16,7 @@ import yaml
 from flightline_host.host import Problem
 
 ROOT = Path(__file__).parents[3]
-PRODUCT = ("flightline", "infra", "library", "plugins", "module_utils", "roles", "tools")
+PRODUCT = ("flightline", "flightline_pulumi", "infra", "library", "plugins", "module_utils", "roles", "tools")
 FOR_PEOPLE = {
     "AnsibleActionFail", "AnsibleFilterError", "BadParameter", "BaselineError", "CannotRunError", "ClickException",
     "FabricError", "LaunchError", "LinkError", "MarkerError", "PreloadError", "PriceError", "RunError", "SecretError",

@@ -5,6 +5,7 @@ metadata"); aws, scontrol, squeue, scancel and systemctl are scripts that answer
 No AWS and no Slurm is involved.
 """
 
+import json
 import os
 import signal
 import subprocess
@@ -14,12 +15,15 @@ from pathlib import Path
 
 import pytest
 
+from flightline.cloud.functions.alert_router import boots
 from flightline_node.act import ending, notice
 from flightline_node.ask.metadata import LIFECYCLE, SPOT, MetadataSession
 from tests.imds import MetadataStandIn, serving
 from tests.node_programs import NOTICE
 
 NODE = "i-0123456789abcdef0"
+BOOTS = "s3://demo-results/bundles/boot/arn:aws:ec2:eu-west-1:123456789012:instance"
+WORD = f"{BOOTS}/{NODE}/"
 SHOWN = "NodeName=gpu-07 NodeHostName={host} NodeAddr=10.0.0.7 State=IDLE Partitions=gpu Reason= Extra= \n"
 TOOL = """#!/bin/sh
 name=${0##*/}
@@ -29,6 +33,7 @@ case "$name $*" in
     "squeue"*"--name"*) cat "$PLACE/ours" 2>/dev/null ;;
     "scontrol -o show node") cat "$PLACE/nodes" ;;
     "scontrol show node"*) echo "NodeName=gpu-07 State=IDLE+DRAIN" ;;
+    "aws --region eu-west-1 s3 cp"*) cp "$6" "$PLACE/word.json" ;;
     *) cat "$PLACE/$name.says" 2>/dev/null ;;
 esac
 exit 0
@@ -46,6 +51,7 @@ class Bed:
 
     def __post_init__(self) -> None:
         self.service.values = {"meta-data/instance-id": NODE, "meta-data/placement/region": "eu-west-1"}
+        self.put("boot.env", f"REGION='eu-west-1'\nRESULTS_URL='{BOOTS}'\n")
         for name in ("aws", "systemctl", "scontrol", "squeue", "scancel"):
             (self.place / name).write_text(TOOL)
             (self.place / name).chmod(0o755)
@@ -57,7 +63,14 @@ class Bed:
     def watch(self, limit_s: float = 600.0, hook: str = "demo-drain") -> None:
         metadata = MetadataSession(self.service.url, 60, 2.0)
         wanted = ending.EndingPlan(
-            "flightline-train@*.service", "SIGUSR1", "", "flightline-train", "demo-gpu", hook, limit_s
+            "flightline-train@*.service",
+            "SIGUSR1",
+            "",
+            "flightline-train",
+            "demo-gpu",
+            hook,
+            limit_s,
+            str(self.place / "boot.env"),
         )
         made = ending.Ending(wanted, metadata, self.said.append)
         self._watch = notice.NoticeWatch(metadata, notice.teller(made), self.said.append, made.hold)
@@ -101,20 +114,19 @@ def test_an_idle_node_is_drained_and_let_go_at_once(bed):
         "scontrol update NodeName=gpu-07 State=DRAIN",
         "systemctl kill --kill-who=main --signal=SIGUSR1 flightline-train@*.service",
         "systemctl list-units",
-        "complete-lifecycle-action",
+        WORD,
     ]
     places = [next(n for n, call in enumerate(calls) if word in call) for word in order]
     assert places == sorted(places)
-    (done,) = asked(calls, "complete-lifecycle-action")
-    for word in (
-        "--auto-scaling-group-name demo-gpu",
-        "--lifecycle-hook-name demo-drain",
-        NODE,
-        "CONTINUE",
-        "eu-west-1",
-    ):
-        assert word in done
-    assert asked(bed.look(60), "aws ") == []
+    (done,) = asked(calls, WORD)
+    key = done.split("s3://demo-results/")[1]
+    named = boots.KEY.fullmatch(key)
+    assert named and named[1] == NODE
+    word = json.loads((bed.place / "word.json").read_text())
+    assert (word["schema"], word["instance_id"]) == (boots.ENDING, NODE)
+    assert asked(bed.look(45), "aws ") == []
+    # Nobody says that the word came: it is left again, under the same key, until the node is gone.
+    assert [call.split()[-1] for call in asked(bed.look(15), WORD)] == [done.split()[-1]]
 
 
 @pytest.mark.parametrize("tool", ["systemctl", "squeue"])
@@ -122,10 +134,9 @@ def test_a_node_with_a_job_is_held_until_it_is_done(bed, tool):
     bed.put(f"{tool}.says", "flightline-train@a.service loaded active running\n" if tool == "systemctl" else "41\n")
     bed.ends()
     bed.look()
-    beats = [call for _ in range(8) for call in bed.look(15)]
-    assert len(asked(beats, "record-lifecycle-action-heartbeat")) >= 2 and not asked(beats, "complete-")
+    assert not asked([call for _ in range(8) for call in bed.look(15)], "aws ")
     bed.put(f"{tool}.says")
-    assert len(asked(bed.look(15), "complete-lifecycle-action")) == 1
+    assert len(asked(bed.look(15), WORD)) == 1
     assert any("its jobs are done" in line for line in bed.said)
 
 
@@ -142,33 +153,33 @@ def test_at_the_limit_the_node_is_let_go_with_its_job(bed):
     bed.put("squeue.says", "41\n")
     bed.ends()
     for _ in range(39):
-        assert not asked(bed.look(15), "complete-")
-    assert asked(bed.look(30), "complete-lifecycle-action")
+        assert not asked(bed.look(15), "aws ")
+    assert asked(bed.look(30), WORD)
     assert any("41" in line and "limit" in line for line in bed.said)
 
 
 def test_a_node_that_slurm_has_under_another_name_is_not_taken_for_idle(bed):
     bed.put("nodes", SHOWN.format(host="other"))
     bed.ends()
-    assert not asked(bed.look() + bed.look(15), "complete-")
+    assert not asked(bed.look() + bed.look(15), "aws ")
 
 
 @pytest.mark.parametrize("tool", ["squeue", "systemctl"])
 def test_an_answer_that_does_not_come_is_no_idle_node(bed, tool):
     bed.ends()
     bed.put(f"{tool}.fails")
-    assert not asked(bed.look() + bed.look(15), "complete-")
+    assert not asked(bed.look() + bed.look(15), "aws ")
     (bed.place / f"{tool}.fails").unlink()
-    assert asked(bed.look(15), "complete-")
+    assert asked(bed.look(15), WORD)
 
 
 def test_a_node_that_cannot_be_drained_may_get_a_job_and_is_held(bed):
     bed.ends()
     bed.put("scontrol.fails")
-    assert not asked(bed.look() + bed.look(15), "complete-")
+    assert not asked(bed.look() + bed.look(15), "aws ")
     (bed.place / "scontrol.fails").unlink()
     calls = bed.look(15) + bed.look(15)
-    assert len(asked(calls, "State=DRAIN")) == 1 and asked(calls, "complete-")
+    assert len(asked(calls, "State=DRAIN")) == 1 and asked(calls, WORD)
     assert not asked(calls, "systemctl kill"), "what was told is not told again"
 
 
@@ -181,15 +192,18 @@ def test_what_somebody_drained_keeps_its_reason(bed):
     bed.put("nodes", shown)
     bed.ends()
     calls = bed.look()
-    assert not asked(calls, "State=DRAIN") and asked(calls, "complete-")
+    assert not asked(calls, "State=DRAIN") and asked(calls, WORD)
 
 
-def test_a_group_that_does_not_answer_is_asked_again(bed):
+@pytest.mark.parametrize("broken", ["aws.fails", "boot.env"])
+def test_a_word_that_cannot_be_left_is_left_again(bed, broken):
     bed.ends()
-    bed.put("aws.fails")
-    assert len(asked(bed.look() + bed.look(15), "complete-")) == 2
-    (bed.place / "aws.fails").unlink()
-    assert len(asked(bed.look(15), "complete-")) == 1 and bed.look(15) == []
+    kept = (bed.place / "boot.env").read_text()
+    bed.put(broken)
+    assert len(asked(bed.look() + bed.look(15), WORD)) == (2 if broken == "aws.fails" else 0)
+    (bed.place / broken).unlink()
+    bed.put("boot.env", kept)
+    assert len(asked(bed.look(15), WORD)) == 1 and bed.look(15) == []
     assert len([line for line in bed.said if "could not be told" in line]) == 1
 
 
@@ -208,7 +222,7 @@ def test_a_node_without_slurm_or_without_a_hook(bed, monkeypatch):
     calls = bed.look()
     assert asked(calls, "systemctl kill") and not asked(calls, "aws ")
     bed.watch()
-    assert asked(bed.look(), "complete-lifecycle-action")
+    assert asked(bed.look(), WORD)
 
 
 def test_the_program_does_it(bed):
@@ -216,6 +230,7 @@ def test_the_program_does_it(bed):
         "--group=demo-gpu",
         "--hook=demo-drain",
         "--limit-s=600",
+        f"--boot-env={bed.place}/boot.env",
         "--every-s=0.2",
         f"--endpoint={bed.service.url}",
     ]
@@ -224,8 +239,8 @@ def test_the_program_does_it(bed):
     env = {**os.environ, "PYTHONPATH": str(Path(notice.__file__).parents[2])}
     running = subprocess.Popen([*NOTICE, *options], env=env, stderr=subprocess.PIPE, text=True)
     until = time.monotonic() + 30
-    while time.monotonic() < until and "complete-lifecycle-action" not in (bed.place / "calls").read_text():
+    while time.monotonic() < until and WORD not in (bed.place / "calls").read_text():
         time.sleep(0.1)
     running.send_signal(signal.SIGINT)
     assert running.wait(timeout=60) == 130
-    assert "--lifecycle-action-result CONTINUE" in (bed.place / "calls").read_text()
+    assert WORD in (bed.place / "calls").read_text()

@@ -1,4 +1,4 @@
-"""What a node's boot came to: the outcome and the record that it put into S3 before its group was told.
+"""What a node's boot came to: the outcome and the record that it put into S3, by which its group is told.
 
 roles/flightline_node/files/flightline-boot writes bundles/boot/<instance's ARN>/<stamp>/record.json, then outcome.json;
 S3 tells the router of the outcome. IAM lets a node write under its own ARN alone, so the key says who wrote it. A node
@@ -25,7 +25,7 @@ from ..storage.records import NodeResult
 from .nodes import KnownNode
 
 CHECK, DOUBTED = "boot", "boot_outcome_doubted"
-SCHEMA = "flightline-boot/1"
+SCHEMA, ENDING = "flightline-boot/1", "flightline-ending/1"
 KEY = re.compile(rf"{BOOT_PREFIX}{WRITER}/\d{{8}}T\d{{6}}Z-\d+/outcome\.json")
 MAX_BYTES = 8 * 1024 * 1024
 """A record of a node of 16 devices has some 100 KiB."""
@@ -43,7 +43,6 @@ REASONS: Mapping[str, tuple[str, str]] = {
     "not-configured": ("the roles could not be applied; see configure.log in the bundle", "FIX_CONFIG"),
     "timeout": ("the preflight gave no verdict within its time limit", "INVESTIGATE"),
     "no-verdict": ("the preflight ended without a verdict", "INVESTIGATE"),
-    "group-not-told": ("a go, but the Auto Scaling group could not be told of it", "FIX_CONFIG"),
     "no-go": ("no-go, but its record says nothing that blocks", "INVESTIGATE"),
 }
 """Reason of a boot without a go -> what to say when no record says more, and the remedy."""
@@ -51,7 +50,7 @@ REASONS: Mapping[str, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class Boot:
-    """One boot. first: its group waits for it. serves: its group was told CONTINUE. place: s3://.
+    """One boot. first: its group waits for it. place: s3://. ends: none, but the word of a node whose jobs are done.
 
     record: as the node made it, None where there is none.
     """
@@ -64,7 +63,7 @@ class Boot:
     place: str
     record: Mapping[str, Any] | None
     trouble: str = ""
-    serves: bool = False
+    ends: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,8 @@ class Evidence:
             raise InvalidEvent(f"key {key[:120]!r}: wanted {BOOT_PREFIX}<instance's ARN>/<stamp>/outcome.json")
         folder = key.rpartition("/")[0]
         said = self._object(key)
-        if not isinstance(said, Mapping) or said.get("schema") != SCHEMA or said.get("instance_id") != named[1]:
+        known = isinstance(said, Mapping) and said.get("schema") in (SCHEMA, ENDING)
+        if not (known and isinstance(said, Mapping)) or said.get("instance_id") != named[1]:
             raise InvalidEvent(f"{key}: wanted an outcome ({SCHEMA}) of {named[1]} itself")
         record, trouble = self._record(f"{folder}/record.json", named[1]) if said.get("record") is True else (None, "")
         return Boot(
@@ -94,7 +94,7 @@ class Evidence:
             place=f"s3://{self.bucket}/{folder}/",
             record=record,
             trouble=trouble,
-            serves=said.get("result") == "CONTINUE",
+            ends=said.get("schema") == ENDING,
         )
 
     def _record(self, key: str, instance: str) -> tuple[Mapping[str, Any] | None, str]:
@@ -192,6 +192,4 @@ def facts(boots: Sequence[Boot]) -> tuple[str, ...]:
 
 
 def _state(boot: Boot) -> str:
-    if boot.serves:
-        return "entered service although this is no go"
     return "kept out of service" if boot.first else "no-go after a reboot"

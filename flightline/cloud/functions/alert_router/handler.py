@@ -36,6 +36,7 @@ from ..common.services import ServiceNames, Services, client, services
 from . import boots, launches, watch
 from .boots import Evidence
 from .events import ALARM, BLOCK, BOOT, CONTRIBUTOR, LAUNCH, NODE, TEST, WATCH, Event, read
+from .hooks import BEGINS, ENDS, Hooks, is_young
 from .launches import Launches
 from .nodes import KnownNode, NodeLookup, result_text
 
@@ -72,6 +73,7 @@ class Router:
     cloudwatch: Any
     evidence: Evidence
     launches: Launches
+    hooks: Hooks
 
     def handle(self, event: object) -> dict[str, Any]:
         """Any event that Lambda may hand over."""
@@ -142,29 +144,35 @@ class Router:
         return self._node(event)
 
     def _boot(self, event: Event) -> str | EventResult:
-        """The outcome of a node's boot: what its record says is wrong, or which troubles a go shows to be over."""
+        """The outcome of a node's boot: its group is told, and people of what its record says is wrong or is over."""
         bucket, _, key = event.source.partition("/")
         if bucket != self.evidence.bucket:
             raise InvalidEvent(f"bucket {bucket[:80]!r}: wanted {self.evidence.bucket}")
         boot = self.evidence.boot(key)
         known = self.fleet.find([boot.instance_id]).get(boot.instance_id)
-        if why := self._doubt(boot, known, event.at):
+        if boot.first and is_young(event.at) and not (known and known.group):
+            raise TryAgain(f"EC2 knows no {boot.instance_id} of a group yet")
+        state = self.hooks.state(boot.instance_id) if known is not None else ""
+        if why := self._doubt(boot, known, state, event.at):
             told = replace(event, name=boots.DOUBTED, status="UNKNOWN")
             alert = boots.doubted(boot, why, self.fleet.cluster, event.at)
             return EventResult(told, [alert], facts=(f"{boot.instance_id}: {why}, {boot.place}",))
+        self.hooks.tell(boot, state, event.at)
+        if boot.ends:
+            return "noted"
         if boot.go:
             return EventResult(replace(event, status="PASS"), healthy=boots.healthy(boot))
         found = boots.alerts(boot, event.at)
-        stop = self.launches.failed(boot.instance_id, event.at, known) if boot.first and not boot.serves else None
+        stop = self.launches.failed(boot.instance_id, event.at, known) if boot.first else None
         told = replace(event, name="no_go_at_boot", status="FAIL")
         return EventResult(told, [*found, *([stop] if stop else [])], facts=boots.facts([boot]))
 
-    def _doubt(self, boot: boots.Boot, known: KnownNode | None, at: str) -> str:
+    def _doubt(self, boot: boots.Boot, known: KnownNode | None, state: str, at: str) -> str:
         group, since = self.launches.group, datetime.fromisoformat(at) - launches.WINDOW
         if why := boots.doubt(boot, known, self.fleet.cluster, group, since):
             return why
-        waits = boot.first and not boot.serves and not boot.go
-        held = waits and group and self.launches.in_service(boot.instance_id)
+        serves = bool(state) and not state.startswith((BEGINS, ENDS))
+        held = boot.first and not boot.go and serves
         return "it says first boot, and the group has the instance in service" if held else ""
 
     def _alarm(self, event: Event) -> str | EventResult:
@@ -368,7 +376,8 @@ def build(on: Services, ec2: Any, cloudwatch: Any, s3: Any, autoscaling: Any) ->
     group = names.node_group
     peers = functools.partial(fleet.peers, group)
     limit = Launches(on.dynamodb, autoscaling, names.results_table, names.cluster, group, names.boot_failures, peers)
-    return Router(on, fleet, cloudwatch, Evidence(s3, names.results_bucket), limit)
+    hooks = Hooks(autoscaling, s3, names.results_bucket, group, names.launch_hook, names.drain_hook)
+    return Router(on, fleet, cloudwatch, Evidence(s3, names.results_bucket), limit, hooks)
 
 
 @functools.cache

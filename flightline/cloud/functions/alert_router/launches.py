@@ -26,9 +26,6 @@ KEEP = timedelta(days=2)
 SERVED = "served#"
 OUTLIVES = 1.25
 """A node that still boots at so many times the age at which others failed has come past what ended them."""
-BOOTING = "Pending"
-"""How the group's words for an instance begin that is not in service yet. Source: EC2 Auto Scaling user guide, "Amazon
-EC2 Auto Scaling instance lifecycle"."""
 CLOUDS = ("Server.", "Client.InternalError", "Client.VolumeLimitExceeded", "Client.InvalidSnapshot")
 """How reasons of a state begin that say nothing of image or node: spot taken back, no capacity, a launch that failed
 before the node ran. Source: EC2 API reference, StateReason."""
@@ -48,11 +45,6 @@ class Launches:
     group: str
     floor: int
     peers: Callable[[], Sequence[KnownNode]]
-
-    def in_service(self, instance_id: str) -> bool:
-        """Whether the group has let an instance in: such a one is in no first boot."""
-        found = self.autoscaling.describe_auto_scaling_instances(InstanceIds=[instance_id])["AutoScalingInstances"]
-        return any(not str(one["LifecycleState"]).startswith((BOOTING, "Terminat")) for one in found)
 
     def failed(self, instance_id: str, at: str, known: KnownNode | None) -> Alert | None:
         """Count a boot without a go, once; past the limit stop launching. Returns what people must be told of that."""

@@ -33,7 +33,8 @@ class ServiceNames:
     """Names of what a function uses.
 
     channels: settings of those that people are told by (flightline/tell/channels). link: for messages.
-    node_group: the nodes' Auto Scaling group. boot_failures: fewest boots without a go that stop launches; 0: none.
+    node_group: the nodes' Auto Scaling group, with its hooks. boot_failures: fewest boots without a go that stop
+    launches; 0: none.
     """
 
     cluster: str
@@ -45,6 +46,8 @@ class ServiceNames:
     link: str = ""
     node_group: str = ""
     boot_failures: int = 0
+    launch_hook: str = ""
+    drain_hook: str = ""
 
     @staticmethod
     def read(env: Mapping[str, str]) -> ServiceNames:
@@ -60,6 +63,8 @@ class ServiceNames:
             link=env.get(ENV + "LINK", ""),
             node_group=env.get(ENV + "NODE_GROUP", ""),
             boot_failures=int(env.get(ENV + "BOOT_FAILURES") or 0),
+            launch_hook=env.get(ENV + "LAUNCH_HOOK", ""),
+            drain_hook=env.get(ENV + "DRAIN_HOOK", ""),
         )
 
 

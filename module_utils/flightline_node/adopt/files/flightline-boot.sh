@@ -1,9 +1,9 @@
 #!/bin/sh
 # Written by Flightline: by the user data of a stack, and by the role flightline_node.
 # Judge this node once per boot by /etc/flightline/node.json. A node of a stack (boot.env) fetches the library before, and
-# tells its Auto Scaling group: CONTINUE for go, ABANDON for everything else.
-# What an ABANDON rests on is in S3 before the group is told: from then on the instance may be gone at any moment.
-# When even the group cannot be told, the launch hook runs into its time limit, whose result is ABANDON as well.
+# leaves its word in S3: CONTINUE for go, ABANDON for everything else. The alert router tells the group, for a node may not.
+# What an ABANDON rests on is in S3 before that word: after it the instance may be gone at any moment.
+# When nobody tells the group, the launch hook runs into its time limit, whose result is ABANDON as well.
 set -u
 umask 077
 stack=${FLIGHTLINE_BOOT_ENV:-/etc/flightline/boot.env}
@@ -16,7 +16,8 @@ metadata=${FLIGHTLINE_METADATA:-http://169.254.169.254}
 pause=${FLIGHTLINE_PAUSE_S:-5}
 call_s=${FLIGHTLINE_CALL_S:-30}
 bundle_s=${FLIGHTLINE_BUNDLE_S:-300}
-beat_s=${FLIGHTLINE_BEAT_S:-120}
+answer_s=${FLIGHTLINE_ANSWER_S:-20}
+rounds=${FLIGHTLINE_ROUNDS:-60}
 bundle=$state/boot-bundle
 record=$state/boot-record.json
 outcome=$state/boot-outcome.json
@@ -105,11 +106,8 @@ configure() {
         obtain "$VARIABLES_URL" "$site/inventory/group_vars/aws_ec2/stack.json" "$VARIABLES_SHA256" || return 1
     trouble=not-configured
     inventory >"$site/inventory/node.yml"
-    while sleep "$beat_s" >/dev/null 2>&1; do restart_clock; done &
-    beats=$!
     (apply_roles "$site") >"$log/configure.log" 2>&1
     applied=$?
-    kill "$beats"
     [ "$applied" -eq 0 ] && touch "$done" && return 0
     case $applied in 124 | 137) trouble=configure-timeout ;; esac
     say "the roles ended with $applied: $log/configure.log"
@@ -128,52 +126,57 @@ awaited() {
     [ -n "$GROUP" ] && [ ! -f "$state/in-service-$instance" ]
 }
 
-restart_clock() {
-    # The hook's time runs from launch, and anew from each beat: no step may cost a good node its place, or evidence.
-    awaited || return 0
-    timeout -k 5 "$call_s" aws autoscaling record-lifecycle-action-heartbeat --auto-scaling-group-name "$GROUP" \
-        --lifecycle-hook-name "$HOOK" --instance-id "$instance" || say "the hook's time limit could not be started anew"
-}
-
-evidence() {
+keep() {
     # result, reason. The outcome comes last: whoever is told by it finds the rest there.
-    [ -n "$RESULTS_URL" ] || return 0
-    # By its ARN: IAM lets a node write there and under no other.
-    target=$RESULTS_URL/$instance/$started
     kept=false
     if [ -s "$record" ]; then
         again aws s3 cp --only-show-errors "$record" "$target/record.json" && kept=true || say "the record was not kept"
     fi
     printf '{"schema":"flightline-boot/1","instance_id":"%s","instance_type":"%s","result":"%s","reason":"%s","status":%d,"first":%s,"record":%s}\n' \
         "$instance" "$INSTANCE_TYPE" "$1" "$2" "$status" "$first" "$kept" >"$outcome"
+    # Without its record a go is none: better said in the next round.
+    [ "$1 $kept" != "CONTINUE false" ] || return 1
     again aws s3 cp --only-show-errors "$outcome" "$target/outcome.json" || say "the outcome was not kept"
+}
+
+told() {
+    # The router's answer: it has told the group.
+    for look in 1 2 3; do
+        sleep "$answer_s"
+        timeout -k 5 "$call_s" aws s3 cp --only-show-errors "$target/told.json" "$state/told.json" 2>/dev/null && return 0
+    done
+    return 1
+}
+
+leave() {
+    # result, reason. An event may be lost and a function away: the word is left again until it is answered.
+    [ -n "$RESULTS_URL" ] || return 0
+    # By its ARN: IAM lets a node write there and under no other.
+    target=$RESULTS_URL/$instance/$started
     if [ "$1" != CONTINUE ] && [ -d "$bundle" ]; then
-        restart_clock
         timeout -k 5 "$bundle_s" aws s3 cp --only-show-errors --recursive "$bundle" "$target/bundle" ||
             say "the bundle was not kept"
     fi
-}
-
-complete() {
-    awaited || return 0
-    say "telling group $GROUP: $1"
-    again aws autoscaling complete-lifecycle-action --auto-scaling-group-name "$GROUP" --lifecycle-hook-name "$HOOK" \
-        --instance-id "$instance" --lifecycle-action-result "$1" || { say "the group could not be told"; return 1; }
-    [ "$1" != CONTINUE ] || touch "$state/in-service-$instance"
+    awaited || { keep "$1" "$2"; return 0; }
+    while [ "$rounds" -gt 0 ]; do
+        say "group $GROUP waits for this node: $1"
+        keep "$1" "$2" && told && return 0
+        rounds=$((rounds - 1))
+    done
+    say "no answer: the group was not told, or the answer is lost"
+    return 1
 }
 
 go() {
-    # A good node does not wait for S3.
-    complete CONTINUE || { status=2; evidence ABANDON group-not-told; exit "$status"; }
-    evidence CONTINUE go
+    ! awaited || [ -s "$record" ] || { status=2; no_go no-verdict; }
+    leave CONTINUE go || exit 2
+    ! awaited || touch "$state/in-service-$instance"
     exit 0
 }
 
 no_go() {
     say "exit status $status ($1)"
-    restart_clock
-    evidence ABANDON "$1"
-    complete ABANDON || status=2
+    leave ABANDON "$1" || status=2
     exit "$status"
 }
 
@@ -185,10 +188,8 @@ first=false
 if [ -n "$PACKAGE_URL" ]; then
     known || { say "no answer from the metadata service; the hook will time out and the node be replaced"; exit 2; }
     awaited && first=true
-    restart_clock
     fetch || no_go no-package
     configure || no_go "$trouble"
-    restart_clock
 fi
 judge
 status=$?
