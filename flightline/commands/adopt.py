@@ -11,7 +11,7 @@ from flightline_node.adopt import found as finding
 from flightline_node.model import SettingsError
 from flightline_node.watch.slurm import SlurmNode
 
-from ..run import adoption, playbooks
+from ..run import adoption, no_verdict, playbooks
 from ..store.atomic import write_atomic
 from . import options
 from .preflight import command as preflight
@@ -46,6 +46,8 @@ def command(
     if found.scheduler == finding.KUBERNETES:
         raise SettingsError("saw a node of Kubernetes, wanted Slurm or plain hosts; do: flightline kube")
     click.echo(f"found: {found.text}")
+    for source in filter(no_verdict.missing, inventory):
+        raise SettingsError(no_verdict.no_inventory(source))
     known = _nodes(found)
     with playbooks.workplace("adopt") as place:
         written = place / OUT if checks else out

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from flightline import cli
 from flightline.store.sqlite import SqliteStore
+from flightline_node.adopt import found
 from flightline_node.ask.probes import BY_ID
 from flightline_node.judge.checks import CHECKS
 from tests.unit.made import a_run, finding, flightline, record
@@ -243,3 +244,11 @@ def test_a_limit_that_names_nobody_is_refused_whoever_asks_the_nodes(words, limi
     """An unset variable: it would be every node."""
     done = CliRunner().invoke(cli.cli, [*words, "--limit", limit])
     assert done.exit_code == 2 and f"saw --limit {limit!r}, which names no host" in done.output
+
+
+@pytest.mark.parametrize("words", [(), ("-i", "nowhere.yml"), ("--remove",)])
+def test_adopt_without_hosts_to_adopt_says_what_to_name(call, monkeypatch, words):
+    monkeypatch.setattr(found, "look", lambda: found.Found("", found.PLAIN, ("here",)))
+    status, _, err = call("adopt", *words)
+    wanted = "saw no inventory nowhere.yml" if "-i" in words else "saw no Slurm here and no -i"
+    assert status == 2 and wanted in err and "Traceback" not in err
