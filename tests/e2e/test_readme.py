@@ -14,6 +14,7 @@ NOT_RUN = {
     "make preflight": "is run by hand in a fresh clone; the same as scripts/preflight below",
     "make up": "an AWS account and Pulumi",
     "make configure": "an AWS account",
+    "flightline adopt": "a Slurm cluster: tests/healing/test_adopt_real.py",
     "flightline capacity": "an AWS account",
     "flightline cost": "an AWS account, for the price list",
     ". .venv/bin/activate": "the PATH of these tests has it",
