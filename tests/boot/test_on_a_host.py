@@ -135,8 +135,10 @@ def test_an_empty_host_comes_up_configured_and_judged_and_the_push_way_finds_not
     assert site.account.told() == []
     record = json.loads(site.account.objects(instance)["record.json"])
     assert record["verdict"] == "go" and {"sysctl", "disk_space"} <= {one["check"] for one in record["findings"]}
-    began = time.monotonic()
-    pushed = site.push(instance, ONE)
-    assert pushed.status == 0, pushed.output[-4000:]
-    changed = [line for line in pushed.changed() if not line.startswith("TASK [cluster_ssh")]
-    assert changed == [], f"{time.monotonic() - began:.0f} s"
+    for own in (("TASK [cluster_ssh", "TASK [host_state"), ("TASK [cluster_ssh",)):
+        began = time.monotonic()
+        pushed = site.push(instance, ONE)
+        assert pushed.status == 0, pushed.output[-4000:]
+        # The first push signs the record of the host by the control side's key, which no node has.
+        changed = [line for line in pushed.changed() if not line.startswith(own)]
+        assert changed == [], f"{time.monotonic() - began:.0f} s"

@@ -571,6 +571,17 @@ def test_a_no_go_after_a_reboot_is_told_and_stops_nothing(site):
     assert ["Recovered" in told for told in site.deliver()] == [True]
 
 
+def test_a_node_that_restarts_before_it_heard_the_answer_is_in_no_first_boot_again(site):
+    (site.root / samples.NODE).mkdir(exist_ok=True)
+    (site.root / samples.NODE / "calls.lost").touch()
+    status, calls = site.boot(RECORD=record(), FLIGHTLINE_ROUNDS="1")
+    assert (status, decided(calls)) == (2, ["CONTINUE"]), "the group was told, and the node does not know"
+    (site.root / samples.NODE / "calls.lost").unlink()
+    site.boot(RECORD=record(verdict="no-go"), PACKAGE_EXITS="1", FLIGHTLINE_ROUNDS="2")
+    (told,) = site.deliver()
+    assert "no-go after a reboot" in told and "doubted" not in told
+
+
 def test_a_bad_image_stops_launches_and_the_message_says_how_to_go_on(site):
     for number in range(1, 6):
         assert site.suspended() == []

@@ -167,8 +167,16 @@ leave() {
     return 1
 }
 
+heard() {
+    # The answer to an earlier go that this node did not live to hear: the group has it in service.
+    [ -s "$state/go-$instance" ] && awaited || return 0
+    target=$(cat "$state/go-$instance")
+    (answer_s=0; told) && touch "$state/in-service-$instance"
+}
+
 go() {
     ! awaited || [ -s "$record" ] || { status=2; no_go no-verdict; }
+    ! awaited || echo "$RESULTS_URL/$instance/$started" >"$state/go-$instance"
     leave CONTINUE go || exit 2
     ! awaited || touch "$state/in-service-$instance"
     exit 0
@@ -187,6 +195,7 @@ rm -rf "$bundle" "$record" "$outcome"
 first=false
 if [ -n "$PACKAGE_URL" ]; then
     known || { say "no answer from the metadata service; the hook will time out and the node be replaced"; exit 2; }
+    heard
     awaited && first=true
     fetch || no_go no-package
     configure || no_go "$trouble"
