@@ -26,7 +26,7 @@ MENDED = {
     "kernel, screens that could show a panic. Its first reader was its second too, in another order, and did not know the rules; its healthy excerpts that "
     "stay blocked are a list without its head (--format=noheader) and one GPU of eight",
     "5": "a ZFS pool that is suspended, disks and SAS hosts that fail their commands (FAIL, were go or UNKNOWN), a device's list of what it has not, "
-    "nvidia-smi's CSV of all columns. Its reader was its second too, in another order; most threads on the newest GPUs were in the rounds before, "
+    "nvidia-smi's CSV of all columns. Its reader was its second too, in another order, and had seen the kinds and two parsers of nvidia-smi before; most threads on the newest GPUs were in the rounds before, "
     "so 84 of the 145 are kernel logs, many of machines without a GPU. The blocked one that is left is a job's log that ends before its first row. Such "
     "a text, rows of --format=noheader (which column counts errors?) and one GPU of the eight attached are no outputs of a healthy node: whoever starts a "
     "run by them knows nothing of what is not printed. Their label was at fault, and UNKNOWN, which asks for the whole, is right. Go stay corrected "
