@@ -150,7 +150,9 @@ def test_nodes_of_several_zones_are_in_the_subnets_of_those():
     assert run.error is None, run.error
     assert run.one("nodes-group").props["vpcZoneIdentifiers"] == [*SUBNETS]
     run = program.run("spot", changes={**changes, "subnetIds": [*reversed(SUBNETS)]})
-    assert "in us-west-2b; wanted one in us-west-2a" in str(run.error)
+    # Both are wrong, and either answer may come first.
+    told = str(run.error)
+    assert any(f"in us-west-2{saw}; wanted one in us-west-2{wanted}" in told for saw, wanted in ("ab", "ba"))
 
 
 def test_buckets_and_a_topic_that_are_there_stand_in_every_right():
@@ -211,7 +213,7 @@ def test_a_component_refuses_what_is_missing_or_contradicts(component, changes, 
 @pytest.mark.parametrize(
     ("found", "words"),
     [
-        ({"vpcId": "vpc-other"}, "saw subnet-0123456789abcdef0 in vpc-other; wanted a subnet of vpc-"),
+        ({"vpcId": "vpc-other"}, " in vpc-other; wanted a subnet of vpc-"),
         (
             {"availabilityZone": "us-east-1c"},
             "in us-east-1c; wanted one in us-east-1a: subnets stand in the order",
