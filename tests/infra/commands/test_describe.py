@@ -4,7 +4,6 @@ import fnmatch
 import json
 import os
 import subprocess
-import sys
 
 import pytest
 from click.testing import CliRunner
@@ -12,6 +11,7 @@ from click.testing import CliRunner
 from infra import describe, link
 from infra.policies.data_protection import DATA
 from tests.infra import program
+from tests.infra.commands.workplace import lay_out
 from tests.infra.guarding import destroy
 from tests.infra.stacks import ROOT, STACKS, settings, values
 from tests.infra.test_contract import OUTPUTS
@@ -103,24 +103,12 @@ case "$*" in
     "stack output image_id"*) echo ami-0123456789abcdef0 ;;
 esac
 """
-PYTHON = f"""#!/bin/sh
-# ansible-core for the nodes comes from an index, and whether an account is ready from AWS: a test asks neither.
-[ "$2" != infra.node_ansible ] || exit 0
-[ "$2" != infra.ready ] || exit "${{NOT_READY:-0}}"
-exec {sys.executable} "$@"
-"""
 
 
 @pytest.fixture
 def cluster(tmp_path):
     """scripts/cluster in a directory of its own, with a stand-in for Pulumi; answers what Pulumi was asked."""
-    for name in ("infra", "scripts", "Pulumi.yaml", "Pulumi.dev.yaml"):
-        (tmp_path / name).symlink_to(ROOT / name)
-    for path, text in ((".venv/bin/python", PYTHON), ("bin/pulumi", PULUMI)):
-        (tmp_path / path).parent.mkdir(parents=True)
-        (tmp_path / path).write_text(text)
-        (tmp_path / path).chmod(0o755)
-    (tmp_path / "outputs.json").write_text(json.dumps(OUTPUTS))
+    lay_out(tmp_path, PULUMI, OUTPUTS)
 
     def call(action, ends=0, **env):
         calls = tmp_path / "calls"

@@ -15,8 +15,7 @@ import time
 import pytest
 
 from infra import standing
-from tests.infra.commands.test_describe import PYTHON
-from tests.infra.stacks import ROOT
+from tests.infra.commands.workplace import lay_out
 from tests.infra.test_contract import OUTPUTS
 
 PULUMI = f"""#!{sys.executable}
@@ -73,13 +72,7 @@ elif words[0] == "refresh":
 @pytest.fixture
 def begin(tmp_path):
     """Starts scripts/cluster with that Pulumi."""
-    for name in ("infra", "scripts", "Pulumi.yaml", "Pulumi.dev.yaml"):
-        (tmp_path / name).symlink_to(ROOT / name)
-    for path, text in ((".venv/bin/python", PYTHON), ("bin/pulumi", PULUMI)):
-        (tmp_path / path).parent.mkdir(parents=True)
-        (tmp_path / path).write_text(text)
-        (tmp_path / path).chmod(0o755)
-    (tmp_path / "outputs.json").write_text(json.dumps(OUTPUTS))
+    lay_out(tmp_path, PULUMI, OUTPUTS)
 
     def start(action, **env):
         (tmp_path / "begun").unlink(missing_ok=True)
