@@ -19,7 +19,7 @@ from ..console import EXIT_BROKEN, EXIT_GO, EXIT_NO_GO, Console
 from ..report.text import clean
 from ..tell.digest import Alert, Digest
 from ..training import evidence, flight, journals
-from ..training.blame import SLOW, UNKNOWN, RankBlame, blames, suspects
+from ..training.blame import NOT_KNOWN, SLOW, UNKNOWN, RankBlame, blames, suspects
 from . import options
 
 CHECK = "training"
@@ -60,6 +60,10 @@ def read(folder: Path, living: str = "") -> Case:
         said.files += bool(text)
         torn += [] if text else [f"RAS at {living}: nobody listens there"]
     found = blames(ranks, dumps, said)
+    if not found and (status := evidence.failed(files)):
+        # Evidence that is cut off or gone is no sign that nobody failed.
+        why = f"the launcher's start ended with {status}, and nothing that is left of it says who"
+        found = [RankBlame(UNKNOWN, None, "", None, why, own=True, cause=NOT_KNOWN)]
     return Case(len(ranks), len(dumps), said.files, found, wrong + torn, evidence.done(files))
 
 
@@ -92,7 +96,7 @@ def command(
         raise click.UsageError("--quarantine: saw no inventory; wanted: one that has the nodes; do: add -i PATH")
     tell = _teller(publish_pairs, folder) if follow else None
     case = read(folder, living)
-    if not follow and not (case.ranks or case.dumps or case.logs):
+    if not follow and not (case.ranks or case.dumps or case.logs or case.found):
         message = f"{folder}: saw no journal (rank-*.jsonl), log, error.json or flight recorder dump of a run"
         click.echo(f"flightline: {clean(message)}; do: name the directory that --journal or --log-dir named", err=True)
         ctx.exit(EXIT_BROKEN)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from flightline_node.train import texts
+from flightline_node.train.job_run import REFUSED, REQUEUE
 from flightline_node.train.ras import Lag
 from flightline_node.train.texts import Seen, Waiting
 from flightline_node.train.words import word_of
@@ -74,6 +75,12 @@ def done(paths: Sequence[Path]) -> bool:
     """Do the launchers whose starts these are say that the run is done?"""
     starts = [_json(path) for path in paths if path.name == "start.json"]
     return bool(starts) and all(one.get("status") == 0 for one in starts)
+
+
+def failed(paths: Sequence[Path]) -> int:
+    """The status that the launchers' starts ended badly with; 0 where they say of none that it did."""
+    ended = [_json(path).get("status") for path in paths if path.name == "start.json"]
+    return next((one for one in ended if isinstance(one, int) and one not in (0, REQUEUE, REFUSED)), 0)
 
 
 def _start(path: Path, place: Path) -> tuple[str, str] | None:

@@ -99,6 +99,17 @@ def test_what_torchrun_itself_says_of_an_end_is_kept_with_the_start(tmp_path):
     assert (one["kind"], one["rank"], one["cause"], one["node"]) == ("vanished", 2, "died", "gpu-02")
 
 
+@pytest.mark.parametrize("left", ["Root Cause (first obs", ""])
+def test_a_start_that_failed_and_left_no_words_is_not_known_and_never_nobody(tmp_path, left):
+    folder = tmp_path / "starts/00000"
+    folder.mkdir(parents=True)
+    (folder / "start.json").write_text(json.dumps({"host": "gpu-02", "status": 1, "ranks": {"0": 8}}))
+    (folder / "torchrun.err").write_text(left)
+    found = CliRunner().invoke(command, [str(tmp_path), "--json"])
+    (one,) = json.loads(found.output)["blames"]
+    assert found.exit_code == 1 and (one["kind"], one["rank"], one["cause"]) == ("unknown", None, "not known")
+
+
 def test_a_program_that_refuses_its_own_words_is_not_started_twenty_times(tmp_path):
     (tmp_path / "report").write_text(KILLED.replace("exitcode  : -9", "exitcode  : 2").replace("Signal 9", "To enable"))
     site = Site(tmp_path, f"cat {tmp_path}/report >&2; exit 1", pause_s=0.01, restarts=20)
